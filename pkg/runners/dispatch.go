@@ -1,0 +1,105 @@
+package runners
+
+import (
+	"sort"
+	"strings"
+)
+
+// Parse reads the output of a finished (or cut) run. text may hold escape codes,
+// CR and bad bytes; what is clean already is not cleaned again. It never fails:
+// what it does not recognise is StateUnknown. Time is linear in len(text), and
+// memory a small multiple; for huge texts use a Scanner.
+func Parse(text []byte, h Hint) Result {
+	return parseText(newText(normalise(text), h))
+}
+
+func parseText(t *Text) Result {
+	var found []candidate
+	for i, p := range parsers() {
+		if len(p.marks) > 0 && !t.HasAny(p.marks...) {
+			continue
+		}
+		if m := p.sniff(t); m.score > 0 {
+			found = append(found, candidate{p, m, i})
+		}
+	}
+	return settle(t, read(t, pick(found)))
+}
+
+type candidate struct {
+	parser
+	match
+	order int
+}
+
+// pick keeps, from the surest down, the matches that do not lie within a surer
+// one. Weak matches count only when there is nothing better.
+func pick(found []candidate) []candidate {
+	sort.SliceStable(found, func(i, j int) bool {
+		a, b := found[i], found[j]
+		if a.kind != b.kind {
+			return a.kind < b.kind
+		}
+		return a.score > b.score
+	})
+	var kept []candidate
+next:
+	for _, c := range found {
+		for _, k := range kept {
+			if k.from < c.to && c.from < k.to {
+				continue next
+			}
+		}
+		if len(kept) > 0 && c.score < scoreLikely {
+			continue
+		}
+		kept = append(kept, c)
+	}
+	sort.SliceStable(kept, func(i, j int) bool { return kept[i].from < kept[j].from })
+	return kept
+}
+
+// read runs the kept parsers and joins what they found.
+func read(t *Text, kept []candidate) finding {
+	var sum finding
+	for i, c := range kept {
+		part := t
+		if len(kept) > 1 {
+			part = t.Slice(c.from, c.to)
+		}
+		var f finding
+		c.parse(part, &f)
+		f.Runner = c.name
+		if i == 0 {
+			sum = f
+			continue
+		}
+		sum = join(sum, f)
+	}
+	return sum
+}
+
+// join adds what a second runner in the same output says.
+func join(a, b finding) finding {
+	if a.State == "" || a.State == StateUnknown {
+		a.State = b.State
+	} else {
+		a.State = worst(a.State, b.State)
+	}
+	a.Runner = strings.Trim(a.Runner+"+"+b.Runner, "+")
+	a.Tests = Counts{
+		Passed: add(a.Tests.Passed, b.Tests.Passed), Failed: add(a.Tests.Failed, b.Tests.Failed),
+		Skipped: add(a.Tests.Skipped, b.Tests.Skipped), Todo: add(a.Tests.Todo, b.Tests.Todo),
+		Errors: add(a.Tests.Errors, b.Tests.Errors),
+	}
+	a.Failures = append(a.Failures, b.Failures...)
+	a.Suites = append(a.Suites, b.Suites...)
+	a.BuildErrors = append(a.BuildErrors, b.BuildErrors...)
+	a.Notes = append(a.Notes, b.Notes...)
+	for k, v := range b.Extra {
+		a.extra(k, v)
+	}
+	a.exitExplained = a.exitExplained && b.exitExplained
+	a.forgiven = a.forgiven || b.forgiven
+	return a
+}

@@ -1,0 +1,6 @@
+package runners
+
+// parsersTools lists compilers, linters, crashes and the other languages' test frameworks.
+func parsersTools() []parser {
+	return []parser{}
+}
