@@ -69,7 +69,9 @@ func read(t *Text, kept []candidate) finding {
 		}
 		var f finding
 		c.parse(part, &f)
-		f.Runner = c.name
+		if f.Runner == "" {
+			f.Runner = c.name
+		}
 		if i == 0 {
 			sum = f
 			continue

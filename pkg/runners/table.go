@@ -8,5 +8,9 @@ func parsers() []parser {
 
 // parsersTests lists test frameworks of JavaScript, Python, Go and Rust, TAP and JUnit XML.
 func parsersTests() []parser {
-	return []parser{}
+	return []parser{
+		{name: "node-test", kind: kindTests, marks: []string{"ℹ ", "✖ ", "✔ "}, sniff: sniffNodeSpec, parse: parseNodeSpec},
+		{name: "tap-stream", kind: kindTests, marks: []string{"TAP version 1", "ok ", "1.."}, sniff: sniffTAP, parse: parseTAP},
+		{name: "node-test", kind: kindTests, sniff: sniffNodeDot, parse: parseNodeDot},
+	}
 }
