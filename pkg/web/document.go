@@ -24,7 +24,7 @@ type Document struct {
 	// Published and Modified are zero when the page does not say.
 	Published, Modified time.Time
 	// Markdown holds headings, lists, tables and fenced code. It has no link
-	// targets, images or text that the page hides. The title is not repeated.
+	// targets, images or text that the page hides.
 	Markdown string
 	// Words is the length of Markdown; characters count as words in scripts
 	// without spaces.

@@ -23,11 +23,12 @@ func extract(body []byte, page *url.URL) (doc Document) {
 		// More than 512 open elements. A page nested like that still has text.
 		return tokensOnly(body)
 	}
-	doc = readMetadata(root, page)
+	var isArticle bool
+	doc, isArticle = readMetadata(root)
 	shell := embeddedText(root)
 	stripInvisible(root)
 
-	node, method := choose(root, page, &doc)
+	node, method := choose(root, page, isArticle, &doc)
 	if node != nil {
 		doc.Markdown = toMarkdown(node)
 		doc.Words = countWords(doc.Markdown)
@@ -42,68 +43,72 @@ func extract(body []byte, page *url.URL) (doc Document) {
 	return doc
 }
 
-// reading is one candidate for the text of a page.
-type reading struct {
-	node *html.Node
-	measure
-}
-
 // choose decides which reading of the page is its text.
 //
 // Readability knows articles among teasers; it does not know manuals, where it
 // drops tables, short code blocks and all but one section. The page's own main
 // element is the opposite. Code and table rows tell the two kinds apart: they are
 // what is lost when the wrong one is chosen.
-func choose(root *html.Node, page *url.URL, doc *Document) (*html.Node, Method) {
+func choose(root *html.Node, page *url.URL, isArticle bool, doc *Document) (*html.Node, Method) {
 	body := find(root, func(n *html.Node) bool { return isElement(n, atom.Body) })
 	if body == nil {
 		body = root
 	}
+	stripMenus(body)
 	found, byline := article(root, page)
 	if doc.Byline == "" {
 		doc.Byline = byline
 	}
-	readable := reading{node: found}
+	var readable measure
 	if found != nil {
-		readable.measure = take(found)
+		readable = take(found)
 	}
-
-	if box := container(body); box != nil {
-		stripChrome(box)
-		own := take(box)
-		if containerWins(own, readable.measure) {
-			return box, MethodContainer
+	own, method := container(body), MethodContainer
+	if own == nil {
+		own, method = body, MethodBody
+	}
+	stripChrome(own)
+	whole := take(own)
+	if found == nil || elsewhere(found, own, method) || readable.words < minWords && whole.words > readable.words || ownWins(whole, readable, method, isArticle) {
+		if isArticle {
+			cleanArticle(own, doc.Title)
 		}
-		if found != nil {
-			cleanArticle(found)
-			return found, MethodReadability
-		}
-		return box, MethodContainer
+		return own, method
 	}
-	stripChrome(body)
-	whole := take(body)
-	if found == nil || bodyWins(whole, readable.measure) {
-		return body, MethodBody
-	}
-	cleanArticle(found)
+	cleanArticle(found, doc.Title)
 	return found, MethodReadability
 }
 
-func containerWins(own, readable measure) bool {
-	if readable.words < minWords {
-		return true
-	}
-	if own.points() == 0 {
+// elsewhere reports whether Readability found its text outside the container: the
+// licence note of a page that is a list of links, for example.
+func elsewhere(found, own *html.Node, method Method) bool {
+	if method != MethodContainer {
 		return false
 	}
-	return readable.words*10 < own.words*7 || readable.points()*10 < own.points()*9
+	known := map[string]bool{}
+	for w := range strings.FieldsSeq(textOf(own)) {
+		known[w] = true
+	}
+	total, strange := 0, 0
+	for w := range strings.FieldsSeq(textOf(found)) {
+		if total++; !known[w] {
+			strange++
+		}
+	}
+	return strange*2 > total
 }
 
-func bodyWins(whole, readable measure) bool {
-	if readable.words < minWords {
-		return whole.words > readable.words
+// ownWins decides for the page's own element against Readability.
+func ownWins(own, readable measure, method Method, isArticle bool) bool {
+	lost := func(percent int) bool { return readable.words*100 < own.words*percent }
+	lostPoints := func(percent int) bool { return readable.points()*100 < own.points()*percent }
+	switch {
+	case method == MethodBody:
+		return own.points() >= 9 && lostPoints(60) && lost(70) || !isArticle && lost(90) && own.prose()
+	case !isArticle:
+		return own.prose() || readable.rows < own.rows || readable.code < own.code
 	}
-	return whole.points() >= 9 && readable.points()*10 < whole.points()*6 && readable.words*10 < whole.words*7
+	return own.points() > 0 && (lost(70) || lostPoints(90))
 }
 
 // measure is what a reading holds.
@@ -111,6 +116,9 @@ type measure struct{ words, linkWords, code, rows int }
 
 // points weighs what distinguishes a manual from an article.
 func (m measure) points() int { return 3*m.code + m.rows }
+
+// prose reports whether the text is more than a list of links.
+func (m measure) prose() bool { return m.linkWords*10 < m.words*8 }
 
 func take(n *html.Node) measure {
 	var m measure
@@ -156,6 +164,19 @@ func enclosing(n *html.Node, tag atom.Atom) *html.Node {
 func stripChrome(root *html.Node) {
 	total := textLen(root)
 	prune(root, func(n *html.Node) bool { return chrome(n) && textLen(n)*10 < total*3 })
+}
+
+// stripMenus removes lists of links that surround the text before Readability
+// weighs the page: it takes them for content when the article is short.
+func stripMenus(body *html.Node) {
+	total := textLen(body)
+	prune(body, func(n *html.Node) bool {
+		if !chrome(n) {
+			return false
+		}
+		m := take(n)
+		return m.linkWords*2 >= m.words && textLen(n)*10 < total*3
+	})
 }
 
 // containers are the elements that pages use for their text, best first.

@@ -15,6 +15,7 @@ import (
 // toMarkdown renders the chosen element. It changes the tree.
 func toMarkdown(n *html.Node) string {
 	dropDecoration(n)
+	unquoteBlocks(n)
 	normaliseCode(n)
 	normaliseTables(n)
 	conv := converter.NewConverter(
@@ -25,16 +26,79 @@ func toMarkdown(n *html.Node) string {
 	)
 	conv.Register.RendererFor("a", converter.TagTypeInline, renderChildren, converter.PriorityEarly)
 	conv.Register.RendererFor("img", converter.TagTypeInline, renderNothing, converter.PriorityEarly)
+	conv.Register.TextTransformer(shieldBrackets, converter.PriorityEarly)
+	conv.Register.TextTransformer(restoreBrackets, converter.PriorityLate+1)
 	conv.Register.RendererFor("table", converter.TagTypeBlock, renderTable, converter.PriorityEarly)
 	out, err := conv.ConvertNode(n)
 	if err != nil {
 		return tidyLines(visibleText(textOf(n)))
 	}
-	text := visibleText(string(out))
-	return strings.TrimSpace(blankRuns().ReplaceAllString(text, "\n\n"))
+	return tidyMarkdown(visibleText(string(out)))
 }
 
-var blankRuns = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n(?:[ \t]*\n){2,}`) })
+// tidyMarkdown reduces runs of empty lines to one, except inside fenced code.
+func tidyMarkdown(s string) string {
+	var b strings.Builder
+	b.Grow(len(s))
+	fence, empty := "", 0
+	for line := range strings.SplitSeq(s, "\n") {
+		bare := strings.TrimLeft(line, " \t>")
+		switch {
+		case fence != "":
+			if strings.HasPrefix(bare, fence) {
+				fence = ""
+			}
+		case strings.HasPrefix(bare, "```"):
+			fence = bare[:len(bare)-len(strings.TrimLeft(bare, "`"))]
+		case strings.TrimSpace(line) == "":
+			empty++
+			continue
+		default:
+			line = strings.TrimRight(line, " \t")
+		}
+		if empty > 0 {
+			b.WriteByte('\n')
+			empty = 0
+		}
+		b.WriteString(line)
+		b.WriteByte('\n')
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// The converter writes < and > as entities, which would stand in quotes of code
+// and generics. Two private characters carry them past it.
+const lessMark, greaterMark = "\ue0f1", "\ue0f2"
+
+func shieldBrackets(_ converter.Context, s string) string {
+	if !strings.ContainsAny(s, "<>") {
+		return s
+	}
+	return strings.NewReplacer("<", lessMark, ">", greaterMark).Replace(s)
+}
+
+func restoreBrackets(_ converter.Context, s string) string {
+	if !strings.Contains(s, "\ue0f1") && !strings.Contains(s, "\ue0f2") {
+		return s
+	}
+	return strings.NewReplacer(lessMark, "<", greaterMark, ">").Replace(s)
+}
+
+// unquoteBlocks unwraps block quotes that hold code or tables: old pages indent
+// listings with them, and a quote mark before every line would break the code.
+func unquoteBlocks(root *html.Node) {
+	var quotes []*html.Node
+	walk(root, func(n *html.Node) bool {
+		if isElement(n, atom.Blockquote) && n != root &&
+			find(n, func(c *html.Node) bool { return isElement(c, atom.Pre, atom.Table) }) != nil {
+			quotes = append(quotes, n)
+		}
+		return true
+	})
+	for _, n := range quotes {
+		n.Data, n.DataAtom = "div", atom.Div
+	}
+}
 
 func renderChildren(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
 	ctx.RenderChildNodes(ctx, w, n)

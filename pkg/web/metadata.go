@@ -2,7 +2,6 @@ package web
 
 import (
 	"encoding/json"
-	"net/url"
 	"strings"
 	"time"
 
@@ -10,15 +9,18 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// readMetadata reads what the head of a page says about it.
-func readMetadata(root *html.Node, _ *url.URL) Document {
-	var doc Document
+// readMetadata reads what the head of a page says about it. isArticle tells that
+// the page declares itself a dated article, which manuals do not.
+func readMetadata(root *html.Node) (doc Document, isArticle bool) {
 	meta := map[string]string{}
 	var title, h1, timeStamp string
 	h1s := 0
 	walk(root, func(n *html.Node) bool {
 		if n.Type != html.ElementNode {
 			return true
+		}
+		if kind := attr(n, "itemtype"); kind != "" && (strings.HasSuffix(kind, "Article") || strings.HasSuffix(kind, "Posting")) {
+			meta["itemtype"] = kind
 		}
 		switch n.DataAtom {
 		case atom.Html:
@@ -56,7 +58,9 @@ func readMetadata(root *html.Node, _ *url.URL) Document {
 	doc.Published = firstDate(meta["article:published_time"], meta["ld:datepublished"], meta["datepublished"], meta["dc.date.issued"],
 		meta["dc.date"], meta["date"], meta["pubdate"], meta["parsely-pub-date"], meta["sailthru.date"], timeStamp)
 	doc.Modified = firstDate(meta["article:modified_time"], meta["og:updated_time"], meta["ld:datemodified"], meta["datemodified"], meta["last-modified"])
-	return doc
+	isArticle = strings.EqualFold(meta["og:type"], "article") || meta["ld:article"] != "" ||
+		meta["article:published_time"] != "" || meta["itemtype"] != ""
+	return doc, isArticle
 }
 
 func headingText(n *html.Node) string {
@@ -129,6 +133,9 @@ func readLinkedData(data string, meta map[string]string) {
 		kind := jsonText(o["@type"])
 		if !strings.Contains(kind, "Article") && !strings.Contains(kind, "Posting") && !strings.Contains(kind, "Report") && kind != "WebPage" {
 			return
+		}
+		if kind != "WebPage" && kind != "TechArticle" && kind != "APIReference" {
+			meta["ld:article"] = kind
 		}
 		for key, value := range map[string]string{
 			"ld:headline": jsonText(o["headline"]), "ld:author": jsonName(o["author"]), "ld:body": jsonText(o["articleBody"]),
