@@ -1,0 +1,5 @@
+//go:build !windows
+
+package fsx
+
+func inUse(error) bool { return false }
