@@ -2,7 +2,6 @@ package runners
 
 import (
 	"sort"
-	"strings"
 )
 
 // Parse reads the output of a finished (or cut) run. text may hold escape codes,
@@ -14,6 +13,20 @@ func Parse(text []byte, h Hint) Result {
 }
 
 func parseText(t *Text) Result {
+	var sum finding
+	for i, part := range unprefix(t) {
+		f := parsePart(part)
+		if i == 0 {
+			sum = f
+			continue
+		}
+		sum = join(sum, f)
+	}
+	return settle(t, sum)
+}
+
+// parsePart reads the output of one service.
+func parsePart(t *Text) finding {
 	var found []candidate
 	for i, p := range parsers() {
 		if len(p.marks) > 0 && !t.HasAny(p.marks...) {
@@ -23,7 +36,7 @@ func parseText(t *Text) Result {
 			found = append(found, candidate{p, m, i})
 		}
 	}
-	return settle(t, read(t, pick(found)))
+	return read(t, pick(found))
 }
 
 type candidate struct {
@@ -83,12 +96,20 @@ func read(t *Text, kept []candidate) finding {
 
 // join adds what a second runner in the same output says.
 func join(a, b finding) finding {
+	if b.Runner == "" {
+		return a
+	}
+	if a.Runner == "" {
+		return b
+	}
 	if a.State == "" || a.State == StateUnknown {
 		a.State = b.State
 	} else {
 		a.State = worst(a.State, b.State)
 	}
-	a.Runner = strings.Trim(a.Runner+"+"+b.Runner, "+")
+	if a.Runner != b.Runner {
+		a.Runner += "+" + b.Runner
+	}
 	a.Tests = Counts{
 		Passed: add(a.Tests.Passed, b.Tests.Passed), Failed: add(a.Tests.Failed, b.Tests.Failed),
 		Skipped: add(a.Tests.Skipped, b.Tests.Skipped), Todo: add(a.Tests.Todo, b.Tests.Todo),

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// frame is one line of a stack trace.
-type frame struct {
+// jsPos is one line of a stack trace.
+type jsPos struct {
 	path      string
 	line, col int
 	fn        string
@@ -13,7 +13,7 @@ type frame struct {
 
 // jsFrame reads "    at fn (path:1:2)", "at path:1:2", "fn (path:1:2)" as V8,
 // JavaScriptCore and node's TAP print them, and "fn@path:1:2".
-func jsFrame(l string) (frame, bool) {
+func jsFrame(l string) (jsPos, bool) {
 	s := strings.TrimSpace(l)
 	s, at := strings.CutPrefix(s, "at ")
 	if !at {
@@ -23,20 +23,20 @@ func jsFrame(l string) (frame, bool) {
 	if i := strings.LastIndex(s, "("); i >= 0 && strings.HasSuffix(strings.TrimRight(s, " {,"), ")") {
 		in := s[i+1 : strings.LastIndexByte(s, ')')]
 		if p, n, c, ok := splitPos(in); ok {
-			return frame{p, n, c, strings.TrimSpace(s[:i])}, at || c > 0
+			return jsPos{p, n, c, strings.TrimSpace(s[:i])}, at || c > 0
 		}
-		return frame{}, false
+		return jsPos{}, false
 	}
 	s = strings.TrimRight(s, " {")
 	if !at {
-		return frame{}, false
+		return jsPos{}, false
 	}
 	fn := ""
 	if i := strings.LastIndexByte(s, ' '); i >= 0 {
 		fn, s = s[:i], s[i+1:]
 	}
 	p, n, c, ok := splitPos(s)
-	return frame{p, n, c, fn}, ok && (c > 0 || at)
+	return jsPos{p, n, c, fn}, ok && (c > 0 || at)
 }
 
 // isFrame reports whether l looks like a stack frame at all, own or foreign.
@@ -50,13 +50,13 @@ func isFrame(l string) bool {
 }
 
 // ownFrame is the first frame of lines inside the project.
-func ownFrame(lines []string) (frame, bool) {
+func ownFrame(lines []string) (jsPos, bool) {
 	for _, l := range lines {
 		if f, ok := jsFrame(l); ok && !foreign(f.path) {
 			return f, true
 		}
 	}
-	return frame{}, false
+	return jsPos{}, false
 }
 
 // jsMessage keeps of an error's printed form what was said: the text before the

@@ -24,6 +24,9 @@ func sniffNodeSpec(t *Text) match {
 		}
 		return span(scoreCertain, nodeStart(t), end)
 	}
+	if sniffNodeDot(t).score >= scoreLikely {
+		return match{}
+	}
 	if t.Has("node:internal/test_runner/") && t.FindPrefix("✖ ", 0) >= 0 {
 		return t.all(scoreSure)
 	}

@@ -9,6 +9,10 @@ func parsers() []parser {
 // parsersTests lists test frameworks of JavaScript, Python, Go and Rust, TAP and JUnit XML.
 func parsersTests() []parser {
 	return []parser{
+		{name: "jest", kind: kindTests, marks: []string{`"numTotalTests":`}, sniff: sniffJSONReport(`"numTotalTests"`), parse: parseJestJSON},
+		{name: "mocha", kind: kindTests, marks: []string{`"passes":`}, sniff: sniffJSONReport(`"stats": {`), parse: parseMochaJSON},
+		{name: "playwright", kind: kindTests, marks: []string{`"unexpected":`}, sniff: sniffJSONReport(`"suites": [`), parse: parsePlaywrightJSON},
+		{name: "jest", kind: kindTests, marks: []string{"Test Suites:", "PASS", "FAIL", "No tests found, exiting", "jest"}, sniff: sniffJest, parse: parseJest},
 		{name: "node-test", kind: kindTests, marks: []string{"ℹ ", "✖ ", "✔ "}, sniff: sniffNodeSpec, parse: parseNodeSpec},
 		{name: "tap-stream", kind: kindTests, marks: []string{"TAP version 1", "ok ", "1.."}, sniff: sniffTAP, parse: parseTAP},
 		{name: "node-test", kind: kindTests, sniff: sniffNodeDot, parse: parseNodeDot},
