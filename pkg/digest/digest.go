@@ -9,10 +9,8 @@
 package digest
 
 import (
-	"context"
 	"errors"
 	"io"
-	"iter"
 )
 
 // ErrReopen is returned by a question about text that was too large to keep and cannot be read again.
@@ -91,7 +89,3 @@ type Chunk struct {
 	Folded int
 }
 
-var (
-	_ = context.Background
-	_ iter.Seq[int]
-)

@@ -1,0 +1,143 @@
+package digest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+)
+
+const (
+	defaultKeep = 16 << 20
+	wordSlots   = 1 << 20 // counters of the word sketch, 4 MiB
+	numberSlots = 1 << 18
+)
+
+// Doc is a scanned text. It is safe for use by several goroutines at once.
+type Doc struct {
+	opt       Options
+	blocks    [][]byte // the text, when it is small enough to keep
+	kept      bool
+	lines     int
+	bytes     int64
+	long      int // lines longer than maxPiece
+	templates *templateTable
+	// wordDF and numberDF count words by hash. Two words may share a counter, so a count is an upper
+	// bound: a word that counts 0 is certainly not in the text.
+	wordDF   []uint32
+	numberDF []uint32
+	density  density
+}
+
+// Scan reads r to its end. It keeps templates, word counts and sizes, and the text itself when it is
+// not longer than opt.Keep. It ends early, with an error, when ctx is done or r fails.
+func Scan(ctx context.Context, r io.Reader, opt Options) (*Doc, error) {
+	if opt.Keep == 0 {
+		opt.Keep = defaultKeep
+	}
+	d := &Doc{opt: opt, kept: true, templates: newTemplateTable(), wordDF: make([]uint32, wordSlots), numberDF: make([]uint32, numberSlots)}
+	var t tokenizer
+	s := splitter{fn: func(p piece) error { d.learn(&t, p); return nil }}
+	err := eachBlock(ctx, r, func(b []byte) error {
+		d.keep(b)
+		return s.feed(b)
+	})
+	if err == nil {
+		err = s.end()
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.lines = s.no
+	return d, nil
+}
+
+// keep copies b while the text is small, and gives all up when it is not.
+func (d *Doc) keep(b []byte) {
+	if d.bytes%(8*blockSize) < blockSize {
+		d.density.sample(b[:min(len(b), 64<<10)])
+	}
+	d.bytes += int64(len(b))
+	if d.bytes > d.opt.Keep {
+		d.blocks, d.kept = nil, false
+		return
+	}
+	d.blocks = append(d.blocks, bytes.Clone(b))
+}
+
+// learn counts the words and the template of a piece.
+func (d *Doc) learn(t *tokenizer, p piece) {
+	t.run(p.text)
+	for _, h := range t.hashes {
+		if h&1 == 0 {
+			d.wordDF[wordSlot(h)]++
+		} else {
+			d.numberDF[numberSlot(h)]++
+		}
+	}
+	if p.off == 0 && p.more {
+		d.long++
+	}
+	if e, fresh := d.templates.add(templateHash(p.text), p.no); fresh {
+		e.severity = t.severity(p.text)
+	}
+}
+
+func wordSlot(h uint64) uint64   { return (h >> 1 * 0x9e3779b97f4a7c15) >> 44 }
+func numberSlot(h uint64) uint64 { return (h >> 1 * 0x9e3779b97f4a7c15) >> 46 }
+
+// df is how many times the word with this hash stands in the text, at most.
+func (d *Doc) df(h uint64) int {
+	if h&1 == 0 {
+		return int(d.wordDF[wordSlot(h)])
+	}
+	return int(d.numberDF[numberSlot(h)])
+}
+
+// idf is the weight of a word that stands in n lines, 1 for one that stands in none.
+func (d *Doc) idf(n int) float64 {
+	total := float64(d.lines) + 4
+	x := min(float64(n), total-1)
+	return max(0.04, math.Log(1+(total-x+0.5)/(x+0.5))/math.Log(1+(total+0.5)/0.5))
+}
+
+// Lines is the number of lines; an unfinished last line counts.
+func (d *Doc) Lines() int { return d.lines }
+
+// Bytes is the size of the text.
+func (d *Doc) Bytes() int64 { return d.bytes }
+
+// Kinds is the number of different lines, numbers, ids and paths aside.
+func (d *Doc) Kinds() int { return len(d.templates.list) }
+
+// each calls fn with every piece of the text, in order, from memory or by reading it again.
+func (d *Doc) each(ctx context.Context, fn func(piece) error) error {
+	s := splitter{fn: fn}
+	if d.kept {
+		for _, b := range d.blocks {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := s.feed(b); err != nil {
+				return err
+			}
+		}
+		return s.end()
+	}
+	if d.opt.Reopen == nil {
+		return ErrReopen
+	}
+	r, err := d.opt.Reopen()
+	if err != nil {
+		return fmt.Errorf("reading the text again: %w", err)
+	}
+	err = eachBlock(ctx, r, s.feed)
+	if cerr := r.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return s.end()
+}

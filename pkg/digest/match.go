@@ -1,0 +1,481 @@
+package digest
+
+import (
+	"bytes"
+	"context"
+	"math/bits"
+	"slices"
+)
+
+const (
+	ringSize   = 5 // a line is judged with two lines on each side
+	maxGroups  = 3000
+	windowSize = 56 // words of a long line that are judged together
+	clipAt     = 1200
+	maxSamples = 8
+)
+
+// parent is a line that the lines below it belong to: less indented, or a heading.
+type parent struct {
+	no, indent int
+	text       string
+	own        [maxConcepts]float32
+	mask       uint32
+	up         *parent
+}
+
+// unit is a piece with what it matches.
+type unit struct {
+	piece
+	own     [maxConcepts]float32
+	mask    uint32
+	sum     float64
+	at, end int // bytes of text where the match is densest
+	indent  int
+	parents *parent
+}
+
+// nearby is a line shown because of its neighbour.
+type nearby struct {
+	no   int
+	text string
+	dist int // lines away; parents count as near
+}
+
+// candidate is a line worth considering, with its like.
+type candidate struct {
+	no, off, at, end int
+	text             string
+	more             bool // text is a part of a longer line
+	forced           bool
+	lex              float64
+	mask, ctxMask    uint32
+	tmpl             uint64
+	count            int
+	first, last      int
+	lastText         string
+	around           []nearby
+	samples          []nearby
+	score            float64
+	severity         uint8
+	fits             float64
+	moment           int
+	rare             float64
+}
+
+// matcher goes over the text once and collects candidates.
+type matcher struct {
+	d       *Doc
+	q       *query
+	tok     tokenizer
+	ends    []int
+	ring    [ringSize]unit
+	n       int // pieces seen
+	top     *parent
+	groups  map[uint64]*candidate
+	floor   float64
+	wanted  []int // line numbers to take in any case, ascending
+	longLen map[int]int
+	visit   func(*unit) // sees every piece with its matches, may be nil
+	wide    bool        // remember the last line of each group too
+}
+
+// run reads the whole text.
+func (m *matcher) run(ctx context.Context) error {
+	m.groups, m.longLen = map[uint64]*candidate{}, map[int]int{}
+	if err := m.d.each(ctx, m.add); err != nil {
+		return err
+	}
+	for range ringSize / 2 { // let the last lines reach the middle of the ring
+		m.step(nil)
+	}
+	return nil
+}
+
+func (m *matcher) add(p piece) error {
+	m.step(&p)
+	return nil
+}
+
+// step puts p (nil after the end) into the ring and judges the piece two before it.
+func (m *matcher) step(p *piece) {
+	u := &m.ring[m.n%ringSize]
+	if u.mask != 0 {
+		u.own = [maxConcepts]float32{}
+	}
+	u.mask, u.sum = 0, 0
+	if p == nil {
+		u.no = 0
+	} else {
+		buf := append(u.text[:0], p.text...)
+		u.piece = *p
+		u.text = buf
+		if p.off > 0 && !p.more {
+			m.longLen[p.no] = p.off + len(p.text)
+		}
+		m.match(u)
+		m.nest(u)
+		if m.visit != nil {
+			m.visit(u)
+		}
+	}
+	m.n++
+	if c := m.n - 1 - ringSize/2; c >= 0 {
+		m.judge(c)
+	}
+}
+
+// match finds the concepts of the question in u.
+func (m *matcher) match(u *unit) {
+	t := &m.tok
+	t.run(u.text)
+	u.at, u.end = 0, len(u.text)
+	if len(t.hashes) <= windowSize*3/2 {
+		m.window(u, t.hashes)
+		return
+	}
+	m.bestWindow(u)
+}
+
+// window notes the best match of each concept among the words hs.
+func (m *matcher) window(u *unit, hs []uint64) {
+	q := m.q
+	mask := len(q.slots) - 1
+	for k, h := range hs {
+		for i := int(h>>7) & mask; q.slots[i].hash != 0; i = (i + 1) & mask {
+			if v := &q.slots[i]; v.hash == h {
+				m.hit(u, v)
+			}
+		}
+		if k+1 < len(hs) && len(q.first) > 0 && q.first[h] {
+			for _, v := range q.pairs[pairHash(h, hs[k+1])] {
+				m.hit(u, &v)
+			}
+		}
+	}
+	if u.mask == 0 {
+		return
+	}
+	for mk := u.mask; mk != 0; mk &= mk - 1 {
+		u.sum += float64(u.own[bits.TrailingZeros32(mk)])
+	}
+}
+
+func (m *matcher) hit(u *unit, v *variant) {
+	if u.own[v.concept] >= float32(v.weight) {
+		return
+	}
+	if v.gate && !containsFold(u.text, m.q.concepts[v.concept].needle) {
+		return
+	}
+	u.own[v.concept] = float32(v.weight)
+	u.mask |= 1 << v.concept
+}
+
+// bestWindow judges a long piece by its best windowSize words.
+func (m *matcher) bestWindow(u *unit) {
+	m.offsets(u.text)
+	hs := m.tok.hashes
+	var best unit
+	for a := 0; a < len(hs); a += windowSize / 2 {
+		b := min(a+windowSize, len(hs))
+		var w unit
+		w.text = u.text[m.ends[a]:m.ends[b]]
+		m.window(&w, hs[a:b])
+		if w.sum > best.sum {
+			w.at, w.end = m.ends[a], m.ends[b]
+			best = w
+		}
+		if b == len(hs) {
+			break
+		}
+	}
+	if best.mask != 0 {
+		u.own, u.mask, u.sum, u.at, u.end = best.own, best.mask, best.sum, best.at, best.end
+	}
+}
+
+// offsets fills m.ends so that word k of text starts at or after ends[k] and ends before ends[k+1].
+func (m *matcher) offsets(text []byte) {
+	m.ends = append(m.ends[:0], 0)
+	for i := 0; i < len(text); {
+		switch classes[text[i]] {
+		case clsSep:
+			i++
+			continue
+		case clsDigit:
+			for i < len(text) && classes[text[i]] == clsDigit {
+				i++
+			}
+		default:
+			i = wordEnd(text, i)
+		}
+		m.ends = append(m.ends, i)
+	}
+	m.ends[len(m.ends)-1] = len(text)
+}
+
+// nest keeps the stack of lines that u belongs to.
+func (m *matcher) nest(u *unit) {
+	if u.off > 0 {
+		u.parents = m.top
+		return
+	}
+	indent, blank := indentOf(u.text)
+	u.indent = indent
+	if blank {
+		u.parents = m.top
+		return
+	}
+	for m.top != nil && m.top.indent >= indent {
+		m.top = m.top.up
+	}
+	if m.n > 0 {
+		if prev := m.lastLine(); prev != nil && prev.indent < indent && (m.top == nil || m.top.no != prev.no) {
+			m.top = &parent{no: prev.no, indent: prev.indent, text: clipHead(prev.text, 400), own: prev.own, mask: prev.mask, up: m.top}
+		}
+	}
+	u.parents = m.top
+}
+
+// lastLine is the line before the newest one, blank lines aside.
+func (m *matcher) lastLine() *unit {
+	for k := 1; k < ringSize-1 && m.n-k >= 0; k++ {
+		if u := &m.ring[(m.n-k)%ringSize]; u.no > 0 && len(bytes.TrimSpace(u.text)) > 0 {
+			return u
+		}
+	}
+	return nil
+}
+
+// indentOf is the column where a line starts. Tree-drawing characters count as blanks and headings
+// stand left of everything.
+func indentOf(b []byte) (indent int, blank bool) {
+	if n := headingLevel(b); n > 0 {
+		return n - 100, false
+	}
+	for i := 0; i < len(b); {
+		switch c := b[i]; {
+		case c == ' ', c == '|':
+			indent++
+			i++
+		case c == '\t':
+			indent += 8 - indent%8
+			i++
+		case c == 0xe2 && i+2 < len(b) && (b[i+1] == 0x94 || b[i+1] == 0x95): // box drawing
+			indent++
+			i += 3
+		default:
+			return indent, false
+		}
+	}
+	return indent, true
+}
+
+// headingLevel is 1 for the highest heading and 0 for a line that is none: Markdown, the parts of a
+// patch, [sections].
+func headingLevel(b []byte) int {
+	if len(b) < 3 {
+		return 0
+	}
+	switch b[0] {
+	case '#':
+		n := 1
+		for n < len(b) && b[n] == '#' {
+			n++
+		}
+		if n < 7 && n < len(b) && b[n] == ' ' {
+			return n
+		}
+	case 'c':
+		if bytes.HasPrefix(b, []byte("commit ")) && len(b) >= 47 {
+			return 1
+		}
+	case 'd':
+		if bytes.HasPrefix(b, []byte("diff --git ")) {
+			return 2
+		}
+	case '@':
+		if bytes.HasPrefix(b, []byte("@@ ")) {
+			return 3
+		}
+	case '[':
+		if b[len(b)-1] == ']' && bytes.IndexByte(b, ' ') < 0 && bytes.Count(b, []byte("]")) == 1 {
+			return 7
+		}
+	}
+	return 0
+}
+
+// judge scores piece c (a running number) with its surroundings and keeps it when it is worth it.
+func (m *matcher) judge(c int) {
+	u := &m.ring[c%ringSize]
+	if u.no == 0 {
+		return
+	}
+	forced := false
+	for len(m.wanted) > 0 && m.wanted[0] <= u.no {
+		forced = m.wanted[0] == u.no
+		m.wanted = m.wanted[1:]
+	}
+	lex, ctxMask := u.sum, uint32(0)
+	if m.q.total > 0 {
+		var extra float64
+		extra, ctxMask = m.context(c, u)
+		if u.mask == 0 {
+			extra *= 0.6
+		}
+		lex += 0.4 * extra
+		lex *= 0.7 + 0.3*min(1, lex/m.q.total)
+	}
+	if !forced && (lex <= m.floor || lex < 0.02) {
+		return
+	}
+	m.keep(c, u, lex, ctxMask, forced)
+}
+
+// context adds up what the lines around u match and u does not.
+func (m *matcher) context(c int, u *unit) (float64, uint32) {
+	var ctx [maxConcepts]float32
+	var mask uint32
+	take := func(own *[maxConcepts]float32, bitsOf uint32, decay float32) {
+		mask |= bitsOf
+		for mk := bitsOf; mk != 0; mk &= mk - 1 {
+			k := bits.TrailingZeros32(mk)
+			ctx[k] = max(ctx[k], own[k]*decay)
+		}
+	}
+	for _, n := range [...]struct {
+		d     int
+		decay float32
+	}{{-1, 0.7}, {1, 0.7}, {-2, 0.4}, {2, 0.4}} {
+		if k := c + n.d; k >= 0 && k < m.n {
+			if o := &m.ring[k%ringSize]; o.mask != 0 && o.no > 0 {
+				take(&o.own, o.mask, n.decay)
+			}
+		}
+	}
+	decay := float32(0.9)
+	for p, k := u.parents, 0; p != nil && k < 5; p, k = p.up, k+1 {
+		if p.mask != 0 {
+			take(&p.own, p.mask, decay)
+		}
+		decay *= 0.85
+	}
+	sum := 0.0
+	for mk := mask; mk != 0; mk &= mk - 1 {
+		k := bits.TrailingZeros32(mk)
+		if x := ctx[k] - u.own[k]; x > 0 {
+			sum += float64(x)
+		}
+	}
+	return sum, mask &^ u.mask
+}
+
+// keep adds u to the candidate of its kind, or makes a new one.
+func (m *matcher) keep(c int, u *unit, lex float64, ctxMask uint32, forced bool) {
+	tmpl := templateHash(u.text)
+	key := (tmpl ^ uint64(u.mask)*fnvPrime) + uint64(int64(u.sum*64))*0x9e3779b97f4a7c15
+	g := m.groups[key]
+	if g != nil {
+		g.count++
+		g.last = u.no
+		g.forced = g.forced || forced
+		if lex > g.lex*1.02 {
+			m.fill(g, c, u, lex, ctxMask)
+		} else if len(g.samples) < maxSamples {
+			g.samples = append(g.samples, nearby{no: u.no, text: clipHead(u.text, clipAt)})
+		} else if m.wide {
+			g.lastText = clipHead(u.text, clipAt)
+		}
+		return
+	}
+	if len(m.groups) >= 2*maxGroups {
+		m.compact()
+	}
+	g = &candidate{tmpl: tmpl, count: 1, first: u.no, last: u.no, forced: forced}
+	m.fill(g, c, u, lex, ctxMask)
+	m.groups[key] = g
+}
+
+// fill makes u the line that stands for g.
+func (m *matcher) fill(g *candidate, c int, u *unit, lex float64, ctxMask uint32) {
+	if g.text != "" && len(g.samples) < maxSamples {
+		g.samples = append(g.samples, nearby{no: g.no, text: g.text})
+	}
+	g.no, g.off, g.at, g.end, g.more = u.no, u.off, u.at, u.end, u.more || u.off > 0
+	g.text, g.lex, g.mask, g.ctxMask = string(u.text), lex, u.mask, ctxMask
+	g.around = g.around[:0]
+	for d := -2; d <= 2; d++ {
+		if k := c + d; d != 0 && k >= 0 && k < m.n {
+			if o := &m.ring[k%ringSize]; o.no > 0 && o.no != u.no {
+				g.around = append(g.around, nearby{o.no, clipHead(o.text, clipAt), max(d, -d)})
+			}
+		}
+	}
+	k := 0
+	for p := u.parents; p != nil && k < 4; p, k = p.up, k+1 {
+		g.around = append(g.around, nearby{p.no, p.text, 0})
+	}
+}
+
+// compact forgets the worse half of the candidates.
+func (m *matcher) compact() {
+	all := make([]float64, 0, len(m.groups))
+	for _, g := range m.groups {
+		all = append(all, g.lex)
+	}
+	slices.Sort(all)
+	m.floor = max(m.floor, all[len(all)-maxGroups])
+	for k, g := range m.groups {
+		if g.lex <= m.floor && !g.forced {
+			delete(m.groups, k)
+		}
+	}
+}
+
+// clipHead copies at most n bytes of b.
+func clipHead(b []byte, n int) string {
+	if len(b) <= n {
+		return string(b)
+	}
+	for n > 0 && b[n]&0xc0 == 0x80 {
+		n--
+	}
+	return string(b[:n])
+}
+
+// containsFold looks for a lower-case needle in any case. A needle that starts or ends with a digit
+// does not match inside a longer number.
+func containsFold(text []byte, needle string) bool {
+	n := len(needle)
+	for i := 0; i+n <= len(text); i++ {
+		c := text[i]
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != needle[0] {
+			continue
+		}
+		k := 1
+		for k < n && fold(text[i+k]) == needle[k] {
+			k++
+		}
+		if k == n && edge(text, i-1, needle[0]) && edge(text, i+n, needle[n-1]) {
+			return true
+		}
+	}
+	return false
+}
+
+func fold(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c | 0x20
+	}
+	return c
+}
+
+// edge is false when the byte at i would go on with the number that c belongs to.
+func edge(text []byte, i int, c byte) bool {
+	return c-'0' > 9 || i < 0 || i >= len(text) || text[i]-'0' > 9
+}

@@ -1,0 +1,286 @@
+package digest
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// maxConcepts is how many words of a question count; later ones are left out.
+const maxConcepts = 28
+
+// concept is one content word, identifier or quoted phrase of a question.
+type concept struct {
+	text   string
+	weight float64 // importance, before rarity
+	needle string  // an identifier or phrase, looked for as it is (lower case)
+	known  bool    // the word itself, or a spelling of it, is in the text
+	rarity float64 // idf of the word itself (1 when it is not in the text)
+	pairs  bool
+	named  bool // written like a name: capitals inside a sentence, digits, inner punctuation
+}
+
+// variant is a word that stands for a concept.
+type variant struct {
+	hash    uint64
+	concept uint8
+	weight  float64 // what a match is worth: kind of relation × rarity of the word
+	gate    bool    // only tells that the concept's needle should be looked for
+}
+
+// query is a question made ready for matching against one text.
+type query struct {
+	text     string
+	concepts []concept
+	slots    []variant // open addressing by hash; a hash may stand several times
+	first    map[uint64]bool
+	pairs    map[uint64][]variant
+	when     moment
+	want     want
+	failure  bool // the question is about something going wrong
+	total    float64
+}
+
+// stopWords carry no content in a question.
+var stopWords = sync.OnceValue(func() map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(`the a an of to in on for and or but is are was were be been being did do does doing done which what who
+		whom whose when where why how many much with from by it its at as that this these those there here any no not nor than then into out if so
+		because has had have having would could should can may might must will shall they them their he she his her you your we our us i me my
+		all some each every both other another same such only also too very just about over under after before during while until since
+		again once up down off per via etc one ones thing things anything something nothing anyone someone anybody somebody
+		get gets got go goes went come comes came take takes took taken make makes made happen happened happens say says said saying tell tells told
+		mean means meant seem seems seemed use uses used using able s t d ll re ve don doesn didn isn wasn weren won let
+		log logs file files text output line lines please show shows shown give gives given report reports reported message messages according mention mentions mentioned
+		many much most more least less first last long longest time times called name named exactly really actually ever yet now still already even own kind sort type
+		between within without through across against among around toward towards upon`) {
+		m[w] = true
+	}
+	return m
+})
+
+// weakWords are content, but seldom what tells the line apart.
+var weakWords = sync.OnceValue(func() map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(`machine system process program component part moment point try tried want wanted need needed
+		run ran running right wrong new old see saw seen look set work works worked find found number amount value state status
+		end start begin whole entire certain particular specific different various stated listed contain contains exist exists
+		cause caused reason result place way case test tests node nodes server error errors fail failed fails failure`) {
+		m[w] = true
+	}
+	return m
+})
+
+var (
+	quoted = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile("\"([^\"]{2,80})\"|“([^”]{2,80})”|`([^`]{2,80})`|(?:^|[\\s(])'([^']{2,80})'")
+	})
+	failureIntent = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b(fail\w*|error\w*|crash\w*|die[ds]?|dead|why|wrong|problems?|troubles?|broke\w*|could ?n[o']t|can ?n?[o']t|unable|blew|refus\w*|den(y|ied)|reject\w*|turn(ed)? away|went down|abort\w*|panic\w*|kill\w*|exception\w*|warn\w*|complain\w*|missing|invalid|lost|leak\w*|deadlock\w*|timed? ?out|timeouts?)\b`)
+	})
+)
+
+// newQuery reads a question against the words of d.
+func newQuery(d *Doc, question string) *query {
+	q := &query{text: question, pairs: map[uint64][]variant{}, first: map[uint64]bool{}}
+	q.want = readWant(question)
+	q.failure = failureIntent().MatchString(question)
+	rest := question
+	q.when, rest = readMoment(rest)
+	var vs []variant
+	for _, m := range quoted().FindAllStringSubmatch(rest, -1) {
+		for _, s := range m[1:] {
+			if s != "" {
+				vs = q.addNeedle(d, s, vs)
+			}
+		}
+	}
+	sentenceStart := true
+	for f := range strings.FieldsSeq(rest) {
+		w := strings.TrimFunc(f, func(r rune) bool { return strings.ContainsRune(".,;:!?\"'`()“”‘’…", r) })
+		if looksLikeName(w, sentenceStart) {
+			vs = q.addNeedle(d, w, vs)
+		}
+		sentenceStart = strings.HasSuffix(f, ".") || strings.HasSuffix(f, "?")
+	}
+	vs = q.addWords(d, rest, vs)
+	q.index(vs)
+	for _, c := range q.concepts {
+		q.total += c.weight * c.rarity
+	}
+	return q
+}
+
+// looksLikeName is true for identifiers: digits with letters, inner punctuation or capitals.
+func looksLikeName(w string, start bool) bool {
+	var digit, letter, upper, mid, hyphen bool
+	for i := range len(w) {
+		switch c := w[i]; {
+		case c >= '0' && c <= '9':
+			digit = true
+		case c >= 'A' && c <= 'Z':
+			upper = upper || i > 0
+			letter = true
+		case c >= 'a' && c <= 'z', c >= 0x80:
+			letter = true
+		case c == '-':
+			hyphen = true
+		case c == '\'':
+		default:
+			mid = mid || i > 0 && i < len(w)-1
+		}
+	}
+	return len(w) > 1 && (digit && (letter || mid || hyphen) || mid && letter || upper)
+}
+
+// addNeedle adds an identifier or phrase that must be found as it is written, in any case.
+func (q *query) addNeedle(d *Doc, s string, vs []variant) []variant {
+	s = lower(s)
+	if len(q.concepts) >= maxConcepts/2 || q.has(s) {
+		return vs
+	}
+	var gate uint64
+	low := math.MaxInt
+	for _, w := range words(s) {
+		h := stemHash(w)
+		if n := d.df(h); n < low {
+			low, gate = n, h
+		}
+	}
+	if gate == 0 {
+		return vs
+	}
+	if v, ok := strings.CutPrefix(s, "v"); ok && len(v) > 2 && v[0] >= '0' && v[0] <= '9' {
+		s = v
+	}
+	c := concept{text: s, needle: s, weight: 1.4, rarity: d.idf(low), named: true, known: low > 0}
+	vs = append(vs, variant{hash: gate, concept: uint8(len(q.concepts)), weight: c.rarity * c.weight, gate: true}) //nolint:gosec // < maxConcepts
+	q.concepts = append(q.concepts, c)
+	return vs
+}
+
+func (q *query) has(s string) bool {
+	for _, c := range q.concepts {
+		if c.text == s {
+			return true
+		}
+	}
+	return false
+}
+
+// addWords adds the content words of s, their kin, and the phrases they make.
+func (q *query) addWords(d *Doc, s string, vs []variant) []variant {
+	ws := words(s)
+	inName := map[string]bool{} // parts of an identifier count less: the identifier counts itself
+	for _, c := range q.concepts {
+		for _, w := range words(c.needle) {
+			inName[w] = true
+		}
+	}
+	table, stop, weak := relatedTable(), stopWords(), weakWords()
+	seen := map[string]bool{}
+	for i, w := range ws {
+		st := stemString(w)
+		if phrase, n := longestPhrase(table, ws[i:]); n > 1 && !seen[phrase] && len(q.concepts) < maxConcepts {
+			seen[phrase] = true
+			vs = q.addConcept(d, strings.Join(ws[i:i+n], " "), 0.8, table[phrase], ws[i:i+n], vs)
+		}
+		if stop[w] || seen[st] || len(q.concepts) >= maxConcepts || len(w) < 2 && !isDigits(w) {
+			continue
+		}
+		seen[st] = true
+		weight := 1.0
+		switch {
+		case inName[w] && (len(w) < 3 || isDigits(w)):
+			continue
+		case inName[w]:
+			weight = 0.4
+		case weak[w]:
+			weight = 0.5
+		}
+		vs = q.addConcept(d, w, weight, table[st], []string{w}, vs)
+		if i+1 < len(ws) && !stop[ws[i+1]] { // "time out" is also written "timeout"
+			vs = append(vs, variant{hash: stemHash(w + ws[i+1]), concept: uint8(len(q.concepts) - 1), weight: d.idf(d.df(stemHash(w + ws[i+1])))}) //nolint:gosec // < maxConcepts
+		}
+	}
+	return vs
+}
+
+// longestPhrase finds a phrase of the table (two to four words) at the start of ws.
+func longestPhrase(table map[string][]kin, ws []string) (string, int) {
+	for n := min(4, len(ws)); n > 1; n-- {
+		st := make([]string, n)
+		for i := range n {
+			st[i] = stemString(ws[i])
+		}
+		key := strings.Join(st, "_")
+		if len(table[key]) > 0 {
+			return key, n
+		}
+	}
+	return "", 0
+}
+
+// addConcept adds a word or phrase and all that may stand for it.
+func (q *query) addConcept(d *Doc, text string, weight float64, kins []kin, self []string, vs []variant) []variant {
+	id := uint8(len(q.concepts)) //nolint:gosec // < maxConcepts
+	c := concept{text: text, weight: weight, rarity: 1}
+	add := func(ws []string, w float64) {
+		hs := make([]uint64, len(ws))
+		low := math.MaxInt
+		for i, x := range ws {
+			hs[i] = stemHash(x)
+			low = min(low, d.df(hs[i]))
+		}
+		if low == 0 || len(hs) > 3 {
+			return
+		}
+		if w > kinWeight {
+			c.known = true
+			c.rarity = min(c.rarity, d.idf(low))
+		}
+		v := variant{concept: id, weight: w * weight * d.idf(low), hash: hs[0]}
+		if len(hs) == 1 {
+			vs = append(vs, v)
+			return
+		}
+		q.first[hs[0]] = true
+		v.hash = pairHash(hs[0], hs[1])
+		q.pairs[v.hash] = append(q.pairs[v.hash], v)
+	}
+	add(self, 1)
+	for _, k := range kins {
+		add(k.words, k.weight)
+	}
+	q.concepts = append(q.concepts, c)
+	return vs
+}
+
+// index puts the variants into the probing table.
+func (q *query) index(vs []variant) {
+	n := 256
+	for n < 4*len(vs) {
+		n *= 2
+	}
+	q.slots = make([]variant, n)
+	for _, v := range vs {
+		if v.hash == 0 {
+			continue
+		}
+		i := int(v.hash>>7) & (n - 1)
+		for q.slots[i].hash != 0 {
+			i = (i + 1) & (n - 1)
+		}
+		q.slots[i] = v
+	}
+}
+
+func isDigits(w string) bool {
+	for i := range len(w) {
+		if w[i] < '0' || w[i] > '9' {
+			return false
+		}
+	}
+	return w != ""
+}

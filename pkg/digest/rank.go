@@ -1,0 +1,129 @@
+package digest
+
+import (
+	"context"
+	"math"
+	"slices"
+)
+
+// severityScore is what a level adds, before the weight that the question gives to severity.
+var severityScore = [...]float64{sevNone: 0, sevSummary: 0.5, sevWarn: 0.5, sevError: 1.3, sevFatal: 2}
+
+const (
+	wantedHead   = 4  // lines of the start that are always considered
+	wantedTail   = 12 // and of the end
+	wantedSevere = 400
+)
+
+// reading is one question over one text: the query and the candidates, best first.
+type reading struct {
+	d     *Doc
+	q     *query
+	cands []*candidate
+	top   float64 // best lex
+	lens  map[int]int
+	count *counter
+}
+
+// read goes over the text with a question.
+func (d *Doc) read(ctx context.Context, question string) (*reading, error) {
+	q := newQuery(d, question)
+	m := &matcher{d: d, q: q, wanted: d.wantedLines()}
+	m.wide = q.want&(wantFirst|wantLast|wantList) != 0
+	count := newCounter(q)
+	m.visit = count.visit
+	if err := m.run(ctx); err != nil {
+		return nil, err
+	}
+	r := &reading{d: d, q: q, lens: m.longLen, count: count}
+	for _, g := range m.groups {
+		r.cands = append(r.cands, g)
+		r.top = max(r.top, g.lex)
+	}
+	r.score(&m.tok)
+	return r, nil
+}
+
+// wantedLines are lines that a reader looks at whatever the question: the worst, the rare, both ends.
+func (d *Doc) wantedLines() []int {
+	var severe []*template
+	for i := range d.templates.list {
+		if t := &d.templates.list[i]; t.severity >= sevSummary {
+			severe = append(severe, t)
+		}
+	}
+	slices.SortFunc(severe, func(a, b *template) int {
+		if a.severity != b.severity {
+			return int(b.severity) - int(a.severity)
+		}
+		if a.count != b.count {
+			return a.count - b.count
+		}
+		return a.first - b.first
+	})
+	var out []int
+	for _, t := range severe[:min(len(severe), wantedSevere)] {
+		out = append(out, t.first)
+		if t.count > 1 {
+			out = append(out, t.last)
+		}
+	}
+	for i := 1; i <= min(wantedHead, d.lines); i++ {
+		out = append(out, i)
+	}
+	for i := max(1, d.lines-wantedTail+1); i <= d.lines; i++ {
+		out = append(out, i)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// score gives every candidate its final score and sorts.
+func (r *reading) score(t *tokenizer) {
+	q := r.q
+	sevWeight := 0.12
+	if q.failure {
+		sevWeight = 0.3
+	}
+	if len(q.concepts) == 0 {
+		sevWeight = 0.6
+	}
+	logN := math.Log(float64(r.d.lines) + 2)
+	for _, g := range r.cands {
+		seen := g.count
+		if e := r.d.templates.get(g.tmpl); e != nil {
+			g.severity, seen = e.severity, e.count
+		} else {
+			g.severity = t.severity([]byte(g.text))
+		}
+		g.rare = max(0, 1-math.Log(float64(seen)+1)/logN)
+		lex := 0.0
+		if r.top > 0 {
+			lex = g.lex / r.top
+		}
+		window := []byte(g.text[g.at:g.end])
+		g.fits = q.fits(window)
+		g.score = lex + sevWeight*severityScore[g.severity]*(0.4+0.6*g.rare) + 0.15*g.rare + 0.2*g.fits*min(1, 2*lex)
+		if q.want&wantCount != 0 && g.severity == sevSummary {
+			g.score += 0.2
+		}
+		if q.when.set {
+			g.moment = q.when.matches([]byte(g.text))
+			switch g.moment {
+			case 1:
+				g.score = g.score*1.25 + 0.15
+			case -1:
+				g.score *= 0.6
+			}
+		}
+	}
+	slices.SortFunc(r.cands, func(a, b *candidate) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return a.no - b.no
+	})
+}

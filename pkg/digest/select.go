@@ -1,0 +1,239 @@
+package digest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	headShown   = 400 // bytes of a long line's start that are always shown
+	windowShown = 420 // bytes around the best match further on
+	wholeShown  = 900 // a line up to this is never cut
+)
+
+// Select picks the lines that answer the question, within the budget. An empty question picks what a
+// reader would want to see anyway: what failed, rare lines, the end. Text that fits is given whole.
+func (d *Doc) Select(ctx context.Context, question string, b Budget) (Selection, error) {
+	r, err := d.read(ctx, question)
+	if err != nil {
+		return Selection{}, err
+	}
+	bpt := b.BytesPerToken
+	if bpt <= 0 {
+		bpt = d.BytesPerToken()
+	}
+	limit := int(float64(b.Tokens) * bpt)
+	p := &picker{r: r, left: limit, in: map[int]*Line{}}
+	if d.bytes+int64(d.lines)*int64(len(strconv.Itoa(d.lines))+2) <= int64(limit) {
+		if err := p.all(ctx); err != nil {
+			return Selection{}, err
+		}
+	} else {
+		p.choose(limit)
+	}
+	s := p.selection()
+	s.Answered, s.Confidence, s.Why = r.judge()
+	return s, nil
+}
+
+// picker fills a budget with lines.
+type picker struct {
+	r     *reading
+	left  int // bytes
+	in    map[int]*Line
+	whole bool
+}
+
+// all takes every line.
+func (p *picker) all(ctx context.Context) error {
+	p.whole = true
+	var b strings.Builder
+	return p.r.d.each(ctx, func(u piece) error {
+		b.Write(u.text)
+		if !u.more {
+			p.in[u.no] = &Line{No: u.no, Text: b.String()}
+			b.Reset()
+		}
+		return nil
+	})
+}
+
+// add takes a line if it fits.
+func (p *picker) add(no int, text string, score float64) bool {
+	if l := p.in[no]; l != nil {
+		if score > l.Score {
+			l.Score = score
+		}
+		return true
+	}
+	n := len(text) + len(strconv.Itoa(no)) + 3
+	if n > p.left {
+		return false
+	}
+	p.left -= n
+	p.in[no] = &Line{No: no, Text: text, Score: score}
+	return true
+}
+
+// addCandidate takes a candidate's line, cut around its match when it is long.
+func (p *picker) addCandidate(g *candidate) bool {
+	text, cut := p.display(g)
+	if l := p.in[g.no]; l != nil && l.Cut > 0 && cut > 0 { // another part of a long line
+		extra := " […] " + clipHead([]byte(g.text[g.at:]), windowShown)
+		if g.off+g.at < headShown || len(extra) > p.left || strings.Contains(l.Text, extra[6:]) {
+			return true
+		}
+		p.left -= len(extra)
+		l.Text += extra
+		l.Cut -= len(extra) - 6
+		return true
+	}
+	if !p.add(g.no, text, g.score) {
+		return false
+	}
+	p.in[g.no].Cut = cut
+	return true
+}
+
+// display is how a candidate is shown, and how many bytes of its line that leaves out.
+func (p *picker) display(g *candidate) (string, int) {
+	total := len(g.text)
+	if n := p.r.lens[g.no]; g.more && n > 0 {
+		total = n
+	}
+	if total <= wholeShown && !g.more {
+		return g.text, 0
+	}
+	if g.off == 0 && g.at < headShown {
+		s := clipHead([]byte(g.text), max(headShown, min(g.end, headShown+windowShown)))
+		return fmt.Sprintf("%s […%d more bytes of this line]", s, total-len(s)), total - len(s)
+	}
+	from, to := window(g)
+	mid := g.text[from:to]
+	if g.off == 0 {
+		head := clipHead([]byte(g.text), min(headShown, from))
+		rest := total - len(head) - len(mid)
+		return fmt.Sprintf("%s […] %s […%d bytes of this line left out]", head, mid, rest), rest
+	}
+	return fmt.Sprintf("[… from byte %d of %d] %s […]", g.off+from, total, mid), total - len(mid)
+}
+
+// window widens the match of a candidate to windowShown bytes, at character borders.
+func window(g *candidate) (int, int) {
+	from := max(0, g.at-(windowShown-(g.end-g.at))/2)
+	if g.end-g.at > windowShown {
+		from = g.at
+	}
+	to := min(len(g.text), from+max(windowShown, 0))
+	from = max(0, min(from, to-windowShown))
+	for from > 0 && g.text[from]&0xc0 == 0x80 {
+		from--
+	}
+	for to < len(g.text) && g.text[to]&0xc0 == 0x80 {
+		to++
+	}
+	return from, to
+}
+
+// choose spends the budget: what was computed, the best lines with their surroundings, then more of the same.
+func (p *picker) choose(limit int) {
+	r := p.r
+	for _, l := range r.count.show(r) {
+		p.add(l.No, clipHead([]byte(l.Text), wholeShown), 1)
+	}
+	used := map[uint64]int{} // lines of a template already taken
+	passed := make([]*candidate, 0, 64)
+	for rank, g := range r.cands {
+		if used[g.tmpl] >= 2 && rank > 4 {
+			passed = append(passed, g)
+			continue
+		}
+		used[g.tmpl]++
+		if !p.addCandidate(g) && p.left < limit/20 {
+			break
+		}
+		p.surround(g, rank)
+		if p.left < limit/12 && rank > 5 {
+			break
+		}
+	}
+	for _, g := range passed {
+		if p.left < 60 {
+			break
+		}
+		p.addCandidate(g)
+	}
+}
+
+// surround adds what stands around a good line: its headings, the lines next to it, its like.
+func (p *picker) surround(g *candidate, rank int) {
+	if rank > 14 && g.score < 0.55 {
+		return
+	}
+	for _, a := range g.around {
+		if a.dist <= 1 && (rank < 10 || a.dist == 0) || rank < 3 {
+			p.add(a.no, clipHead([]byte(a.text), headShown), g.score/2)
+		}
+	}
+	if rank < 4 || p.r.q.want&(wantList|wantFirst|wantLast|wantCount) != 0 && rank < 12 {
+		for _, s := range g.samples {
+			p.add(s.no, clipHead([]byte(s.text), wholeShown), g.score*0.9)
+		}
+	}
+	if g.lastText != "" && rank < 6 {
+		p.add(g.last, g.lastText, g.score*0.9)
+	}
+}
+
+// selection puts the picked lines in order and adds what is like them.
+func (p *picker) selection() Selection {
+	s := Selection{Whole: p.whole}
+	for _, l := range p.in {
+		s.Lines = append(s.Lines, *l)
+	}
+	slices.SortFunc(s.Lines, func(a, b Line) int { return a.No - b.No })
+	c := &s.Coverage
+	c.LinesScanned, c.BytesScanned = p.r.d.lines, p.r.d.bytes
+	told := map[*template]bool{}
+	for i := range s.Lines {
+		l := &s.Lines[i]
+		c.LinesKept++
+		c.BytesKept += int64(len(l.Text) + 1)
+		if l.Cut > 0 {
+			c.LinesCut++
+			c.BytesCut += int64(l.Cut)
+		}
+		if e := p.r.d.templates.get(templateHash([]byte(l.Text))); e != nil && e.count > 1 && l.Cut == 0 && !told[e] && !p.whole {
+			told[e] = true
+			l.Count, l.First, l.Last = e.count, e.first, e.last
+		}
+	}
+	return s
+}
+
+// Text renders the kept lines as "number: text". Above minNote lines alike are told behind their first.
+func (s Selection) Text() string {
+	const minNote = 20
+	var b strings.Builder
+	for _, l := range s.Lines {
+		b.WriteString(strconv.Itoa(l.No))
+		b.WriteString(": ")
+		b.WriteString(l.Text)
+		if l.Count >= minNote && len(l.Text) < wholeShown {
+			fmt.Fprintf(&b, "  (×%s alike, lines %d to %d)", thousands(l.Count), l.First, l.Last)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
