@@ -19,6 +19,7 @@
 package config
 
 import (
+	"strings"
 	"time"
 )
 
@@ -46,7 +47,7 @@ type Config struct {
 	UserFile, UserSidecar string
 
 	origins map[string]Origin
-	secrets *redactor
+	redact  func() *strings.Replacer // made on first use; nil in a Config made by hand
 }
 
 // Endpoint is one server or gateway. What it serves is probed, not configured.
