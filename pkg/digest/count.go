@@ -1,12 +1,267 @@
 package digest
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+)
 
-type counter struct{}
+const (
+	maxMasks = 1024
+	topKept  = 5
+)
 
-func newCounter(q *query) *counter     { return &counter{} }
-func (c *counter) visit(u *unit)       {}
-func (c *counter) show(r *reading) []Line { return nil }
+// counter collects, during the pass of a question, what a counting answer needs: how many lines match
+// which of its words, the first and the last of them, and the extremes of their numbers.
+type counter struct {
+	q      *query
+	fields bool
+	masks  map[uint32]*maskStat
+	values map[fieldKey]*extremes
+}
+
+type maskStat struct {
+	count       int
+	first, last sighting
+}
+
+type sighting struct {
+	no   int
+	text string
+}
+
+type fieldKey struct {
+	mask  uint32
+	kind  fieldKind
+	label uint64 // of plain numbers only
+}
+
+type extremes struct {
+	count int
+	top   []measured // best first, in the direction of the question
+}
+
+type measured struct {
+	field
+	sighting
+}
+
+func newCounter(q *query) *counter {
+	return &counter{q: q, masks: map[uint32]*maskStat{}, values: map[fieldKey]*extremes{}, fields: q.want&(wantMost|wantLeast) != 0}
+}
+
+// visit sees every line with what it matches.
+func (c *counter) visit(u *unit) {
+	if u.mask == 0 || u.off > 0 {
+		return
+	}
+	s := c.masks[u.mask]
+	if s == nil {
+		if len(c.masks) >= maxMasks {
+			return
+		}
+		s = &maskStat{first: sighting{u.no, clipHead(u.text, wholeShown)}}
+		c.masks[u.mask] = s
+	}
+	s.count++
+	if c.q.want&wantLast != 0 {
+		s.last = sighting{u.no, clipHead(u.text, wholeShown)}
+	}
+	if c.fields {
+		eachField(u.text[:min(len(u.text), maxPiece)], func(f field) { c.measure(u, f) })
+	}
+}
+
+// measure keeps f when it is among the extremes of its kind.
+func (c *counter) measure(u *unit, f field) {
+	k := fieldKey{mask: u.mask, kind: f.kind}
+	if f.kind == fieldPlain {
+		k.label = f.label
+	}
+	e := c.values[k]
+	if e == nil {
+		if len(c.values) >= 4*maxMasks {
+			return
+		}
+		e = &extremes{}
+		c.values[k] = e
+	}
+	e.count++
+	if len(e.top) == topKept && !c.beats(f.value, e.top[topKept-1].value) {
+		return
+	}
+	e.add(c, measured{f, sighting{u.no, clipHead(u.text, wholeShown)}})
+}
+
+func (e *extremes) add(c *counter, m measured) {
+	i := len(e.top)
+	for i > 0 && c.beats(m.value, e.top[i-1].value) {
+		i--
+	}
+	e.top = slices.Insert(e.top, i, m)
+	if len(e.top) > topKept {
+		e.top = e.top[:topKept]
+	}
+}
+
+// beats compares in the direction the question asks for.
+func (c *counter) beats(a, b float64) bool {
+	if c.q.want&wantLeast != 0 && c.q.want&wantMost == 0 {
+		return a < b
+	}
+	return a > b
+}
+
+// kindOrder is which kinds of numbers the question may mean, most likely first.
+func (c *counter) kindOrder() []fieldKind {
+	switch w := c.q.want; {
+	case w&wantDuration != 0:
+		return []fieldKind{fieldDuration}
+	case w&wantSize != 0:
+		return []fieldKind{fieldSize, fieldPlain}
+	}
+	return []fieldKind{fieldPercent, fieldSize, fieldDuration, fieldPlain}
+}
+
+// weightOf adds up the importance of the concepts in mask, rarity aside.
+func (c *counter) weightOf(mask uint32) float64 {
+	w := 0.0
+	for mk := mask; mk != 0; mk &= mk - 1 {
+		w += c.q.concepts[bits.TrailingZeros32(mk)].weight
+	}
+	return w
+}
+
+// population is the numbers of one kind on all lines that match a set of concepts.
+type population struct {
+	mask  uint32
+	kind  fieldKind
+	count int
+	score float64
+	top   []measured
+}
+
+// populations ranks what the superlative of the question may be over. A superlative is asked of many, so
+// a set of concepts counts by its weight times the logarithm of its lines: "the longest fetch" is over
+// all fetches, not over the three lines that hold one more word of the question by chance.
+func (c *counter) populations() []population {
+	var out []population
+	seen := map[fieldKey]bool{}
+	for rank, kind := range c.kindOrder() {
+		for k := range c.values {
+			key := fieldKey{mask: k.mask, kind: kind}
+			if k.kind != kind || seen[key] {
+				continue
+			}
+			seen[key] = true
+			p := c.gather(k.mask, kind)
+			p.score = c.weightOf(k.mask) * math.Log(1+float64(p.count)) * math.Pow(0.6, float64(rank))
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b population) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.mask, b.mask), cmp.Compare(a.kind, b.kind))
+	})
+	return out
+}
+
+// gather joins the extremes of all lines that match at least mask. Plain numbers count only when their
+// label is a word of the question.
+func (c *counter) gather(mask uint32, kind fieldKind) population {
+	p := population{mask: mask, kind: kind}
+	var e extremes
+	for k, v := range c.values {
+		if k.kind != kind || k.mask&mask != mask || kind == fieldPlain && !c.q.names(k.label) {
+			continue
+		}
+		p.count += v.count
+		for _, m := range v.top {
+			e.add(c, m)
+		}
+	}
+	slices.SortStableFunc(e.top, func(a, b measured) int {
+		switch {
+		case c.beats(a.value, b.value):
+			return -1
+		case c.beats(b.value, a.value):
+			return 1
+		}
+		return a.no - b.no
+	})
+	p.top = e.top
+	return p
+}
+
+// names is true when h is a word of the question or its kin.
+func (q *query) names(h uint64) bool {
+	if h == 0 {
+		return false
+	}
+	mask := len(q.slots) - 1
+	for i := int(h>>7) & mask; q.slots[i].hash != 0; i = (i + 1) & mask {
+		if q.slots[i].hash == h && !q.slots[i].gate {
+			return true
+		}
+	}
+	return false
+}
+
+// subject is the set of concepts that the first and last, or the number, is asked of: what the best line
+// matches, without what only a few of the question's lines have.
+func (c *counter) subject(r *reading) (mask uint32, count int, first, last sighting) {
+	best := 0.0
+	for m := range c.masks {
+		n, w := 0, 0.0
+		for o, s := range c.masks {
+			if o&m == m {
+				n += s.count
+			}
+		}
+		for mk := m; mk != 0; mk &= mk - 1 {
+			k := c.q.concepts[bits.TrailingZeros32(mk)]
+			w += k.weight * k.rarity
+		}
+		if w > best+1e-9 || w > best-1e-9 && m < mask {
+			best, mask, count = w, m, n
+		}
+	}
+	for o, s := range c.masks {
+		if o&mask != mask {
+			continue
+		}
+		if first.no == 0 || s.first.no < first.no {
+			first = s.first
+		}
+		if s.last.no > last.no {
+			last = s.last
+		}
+	}
+	return mask, count, first, last
+}
+
+// show gives the lines a counting question needs, best first.
+func (c *counter) show(r *reading) []Line {
+	var out []Line
+	if c.q.want&(wantMost|wantLeast) != 0 {
+		for i, p := range c.populations() {
+			if i >= 6 {
+				break
+			}
+			n := 1
+			if i == 0 {
+				n = 3
+			}
+			for _, m := range p.top[:min(n, len(p.top))] {
+				out = append(out, Line{No: m.no, Text: m.text})
+			}
+		}
+	}
+	return out
+}
 
 // Count answers questions that count (how many, first, last, longest, slowest, largest, most frequent, which ones).
 // ok is false when the question does not count or the rules do not reach it.
@@ -19,4 +274,99 @@ func (d *Doc) Count(ctx context.Context, question string) (c Counted, ok bool, e
 	return c, ok, nil
 }
 
-func (c *counter) result(r *reading) (Counted, bool) { return Counted{}, false }
+// result is the computed answer.
+func (c *counter) result(r *reading) (Counted, bool) {
+	switch w := c.q.want; {
+	case w&wantFrequent != 0:
+		return c.frequent(r)
+	case w&(wantMost|wantLeast) != 0:
+		return c.extreme()
+	case w&wantCount != 0 && w&(wantDuration|wantSize) == 0:
+		return c.howMany(r)
+	}
+	return Counted{}, false
+}
+
+// extreme answers longest, slowest, largest, smallest …
+func (c *counter) extreme() (Counted, bool) {
+	ps := c.populations()
+	if len(ps) == 0 || len(ps[0].top) == 0 || ps[0].count < 2 {
+		return Counted{}, false
+	}
+	p := ps[0]
+	kind := map[fieldKind]string{fieldDuration: "durations", fieldSize: "sizes", fieldPercent: "percentages", fieldPlain: "numbers"}[p.kind]
+	dir := "largest"
+	if !c.beats(2, 1) {
+		dir = "smallest"
+	}
+	out := Counted{Kind: dir, Value: p.top[0].raw, Rule: fmt.Sprintf("the %s of %s %s on lines about %s", dir, thousands(p.count), kind, c.spell(p.mask))}
+	for _, m := range p.top[:min(3, len(p.top))] {
+		out.Lines = append(out.Lines, Line{No: m.no, Text: m.text, Score: m.value})
+	}
+	return out, true
+}
+
+// spell names the concepts of mask.
+func (c *counter) spell(mask uint32) string {
+	var w []string
+	for mk := mask; mk != 0; mk &= mk - 1 {
+		w = append(w, c.q.concepts[bits.TrailingZeros32(mk)].text)
+	}
+	return `"` + strings.Join(w, " ") + `"`
+}
+
+// howMany counts the lines that hold all known words of the question.
+func (c *counter) howMany(r *reading) (Counted, bool) {
+	var need uint32
+	for i, k := range c.q.concepts {
+		if k.weight >= 0.5 && !k.known {
+			return Counted{}, false // a word of the question is not in the text: nothing sure to count
+		}
+		if k.known {
+			need |= 1 << i
+		}
+	}
+	if need == 0 {
+		return Counted{}, false
+	}
+	n := 0
+	var lines []Line
+	for m, s := range c.masks {
+		if m&need == need {
+			n += s.count
+			lines = append(lines, Line{No: s.first.no, Text: s.first.text})
+		}
+	}
+	if n == 0 {
+		return Counted{}, false
+	}
+	slices.SortFunc(lines, func(a, b Line) int { return a.No - b.No })
+	return Counted{Kind: "count", Value: thousands(n), Rule: "lines that hold all of " + c.spell(need), Lines: lines[:min(len(lines), maxNearest)]}, true
+}
+
+// frequent answers which kind of line stands most often.
+func (c *counter) frequent(r *reading) (Counted, bool) {
+	type kind struct {
+		g *candidate
+		e *template
+	}
+	var ks []kind
+	seen := map[*template]bool{}
+	for _, g := range r.cands {
+		e := r.d.templates.get(g.tmpl)
+		if e == nil || seen[e] || g.lex < 0.5*r.top && (!c.q.failure || g.severity < sevError) {
+			continue
+		}
+		seen[e] = true
+		ks = append(ks, kind{g, e})
+	}
+	if len(ks) == 0 {
+		return Counted{}, false
+	}
+	slices.SortStableFunc(ks, func(a, b kind) int { return b.e.count - a.e.count })
+	out := Counted{Kind: "most frequent", Value: ks[0].g.text, Rule: fmt.Sprintf("lines that read the same but for numbers, ids and paths; this kind stands %s times", thousands(ks[0].e.count))}
+	for _, k := range ks[:min(3, len(ks))] {
+		out.Lines = append(out.Lines, Line{No: k.g.no, Text: clipHead([]byte(k.g.text), wholeShown), Count: k.e.count, First: k.e.first, Last: k.e.last})
+	}
+	return out, true
+}

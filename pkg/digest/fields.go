@@ -1,0 +1,170 @@
+package digest
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// fieldKind tells what a number in a line measures.
+type fieldKind uint8
+
+const (
+	fieldPlain    fieldKind = iota // a number with a label or none
+	fieldDuration                  // in seconds
+	fieldSize                      // in bytes
+	fieldPercent
+)
+
+// field is a number found in a line.
+type field struct {
+	kind  fieldKind
+	value float64
+	label uint64 // stem hash of the word in front of it, 0 for none
+	raw   string // as written, with its unit
+}
+
+// units by their lower-case spelling; a factor of 0 is never used.
+func unitOf(u []byte) (fieldKind, float64) {
+	switch string(u) {
+	case "ns", "nsec":
+		return fieldDuration, 1e-9
+	case "us", "µs", "μs", "usec":
+		return fieldDuration, 1e-6
+	case "ms", "msec", "msecs", "millis", "milliseconds":
+		return fieldDuration, 1e-3
+	case "s", "sec", "secs", "second", "seconds":
+		return fieldDuration, 1
+	case "min", "mins", "minute", "minutes":
+		return fieldDuration, 60
+	case "h", "hour", "hours", "hrs":
+		return fieldDuration, 3600
+	case "b", "byte", "bytes":
+		return fieldSize, 1
+	case "k", "kb", "kib":
+		return fieldSize, 1 << 10
+	case "m", "mb", "mib":
+		return fieldSize, 1 << 20
+	case "g", "gb", "gib":
+		return fieldSize, 1 << 30
+	case "t", "tb", "tib":
+		return fieldSize, 1 << 40
+	case "%":
+		return fieldPercent, 1
+	}
+	return fieldPlain, 1
+}
+
+// labels that give a number without a unit its kind.
+var labelKinds = map[string]struct {
+	kind   fieldKind
+	factor float64
+}{
+	"elapsed": {fieldDuration, 1}, "duration": {fieldDuration, 1}, "took": {fieldDuration, 1}, "latency": {fieldDuration, 1},
+	"seconds": {fieldDuration, 1}, "ms": {fieldDuration, 1e-3}, "millis": {fieldDuration, 1e-3}, "time": {fieldDuration, 1},
+	"size": {fieldSize, 1}, "bytes": {fieldSize, 1}, "length": {fieldSize, 1}, "len": {fieldSize, 1},
+}
+
+// eachField calls fn with the numbers of line that may be measurements: not those of its timestamp, nor
+// parts of names, addresses, versions and clock times.
+func eachField(line []byte, fn func(field)) {
+	start := fieldStart(line)
+	for i := start; i < len(line); i++ {
+		if line[i]-'0' > 9 {
+			continue
+		}
+		j := i
+		for j < len(line) && (line[j]-'0' <= 9 || line[j] == '.' && j+1 < len(line) && line[j+1]-'0' <= 9) {
+			j++
+		}
+		if !partOfName(line, i, j) {
+			if f, ok := readField(line, i, j); ok {
+				fn(f)
+			}
+		}
+		for j < len(line) && classes[line[j]] != clsSep { // the rest of the word
+			j++
+		}
+		i = j
+	}
+}
+
+// fieldStart is behind the timestamp and a leading "[1.234s]".
+func fieldStart(line []byte) int {
+	n := len(line) - len(stripStamp(line))
+	if n < len(line) && line[n] == '[' {
+		if k := bytes.IndexByte(line[n:], ']'); k > 0 && k < 16 && n == 0 {
+			n = k + 1
+		}
+	}
+	return n
+}
+
+// partOfName is true for the digits at i:j of an identifier, address, version or time of day.
+func partOfName(line []byte, i, j int) bool {
+	if bytes.Count(line[i:j], []byte(".")) > 1 {
+		return true
+	}
+	if i > 0 {
+		switch c := line[i-1]; {
+		case classes[c] != clsSep, c == '_', c == '/', c == '@', c == '#', c == '.':
+			return true
+		case c == ':' && i > 1 && line[i-2]-'0' <= 9, c == '-' && i > 1 && classes[line[i-2]] != clsSep:
+			return true
+		}
+	}
+	if j+1 < len(line) {
+		switch c := line[j]; {
+		case c == ':' && line[j+1]-'0' <= 9, c == '-' && line[j+1]-'0' <= 9, c == '/' && classes[line[j+1]] == clsDigit, c == '_':
+			return true
+		}
+	}
+	return false
+}
+
+// readField reads the number at i:j with its unit and label.
+func readField(line []byte, i, j int) (field, bool) {
+	v, err := strconv.ParseFloat(string(line[i:j]), 64)
+	if err != nil {
+		return field{}, false
+	}
+	k := j
+	if k < len(line) && line[k] == ' ' {
+		k++
+	}
+	e := k
+	for e < len(line) && e-k < 13 && (classes[line[e]] == clsLower || classes[line[e]] == clsUpper) {
+		e++
+	}
+	if e == k && e < len(line) && line[e] == '%' {
+		e++
+	}
+	label := labelBefore(line, i)
+	f := field{value: v, raw: string(line[i:j])}
+	if len(label) > 0 {
+		f.label = stemHash(string(label))
+	}
+	if kind, factor := unitOf(bytes.ToLower(line[k:e])); kind != fieldPlain {
+		f.kind, f.value, f.raw = kind, v*factor, string(line[i:e])
+		return f, true
+	}
+	if e > j && k == j { // glued to letters that are no unit: "3rd", "64bit"
+		return field{}, false
+	}
+	if lk, ok := labelKinds[string(bytes.ToLower(label))]; ok {
+		f.kind, f.value = lk.kind, v*lk.factor
+	}
+	return f, true
+}
+
+// labelBefore is the word in front of position i, at most three separators away.
+func labelBefore(line []byte, i int) []byte {
+	e := i
+	for k := 0; k < 3 && e > 0 && classes[line[e-1]] == clsSep; k++ {
+		e--
+	}
+	s := e
+	for s > 0 && e-s < maxToken && (classes[line[s-1]] == clsLower || classes[line[s-1]] == clsUpper) {
+		s--
+	}
+	return line[s:e]
+}
