@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"io"
 	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
@@ -36,3 +37,7 @@ func clean(text []byte) []byte {
 	}
 	return text
 }
+
+// utf8Already serves XML decoders: the text has been turned into UTF-8 before,
+// whatever its declaration still says.
+func utf8Already(_ string, input io.Reader) (io.Reader, error) { return input, nil }

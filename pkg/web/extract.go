@@ -12,12 +12,23 @@ import (
 // minWords is the length below which a reading is taken for no reading at all.
 const minWords = 25
 
+// maxTags bounds the tree that is built of a page; one tag costs some 150 bytes.
+// Readability copies the tree and is spared above maxReadableTags.
+const (
+	maxTags         = 250_000
+	maxReadableTags = 120_000
+)
+
 func extract(body []byte, page *url.URL) (doc Document) {
 	defer func() {
 		if recover() != nil {
 			doc = tokensOnly(body)
 		}
 	}()
+	tags := bytes.Count(body, []byte("<"))
+	if tags > maxTags {
+		return tokensOnly(body)
+	}
 	root, err := html.Parse(bytes.NewReader(body))
 	if err != nil {
 		// More than 512 open elements. A page nested like that still has text.
@@ -28,7 +39,7 @@ func extract(body []byte, page *url.URL) (doc Document) {
 	shell := embeddedText(root)
 	stripInvisible(root)
 
-	node, method := choose(root, page, isArticle, &doc)
+	node, method := choose(root, page, isArticle, tags > maxReadableTags, &doc)
 	if node != nil {
 		doc.Markdown = toMarkdown(node)
 		doc.Words = countWords(doc.Markdown)
@@ -49,13 +60,17 @@ func extract(body []byte, page *url.URL) (doc Document) {
 // drops tables, short code blocks and all but one section. The page's own main
 // element is the opposite. Code and table rows tell the two kinds apart: they are
 // what is lost when the wrong one is chosen.
-func choose(root *html.Node, page *url.URL, isArticle bool, doc *Document) (*html.Node, Method) {
+func choose(root *html.Node, page *url.URL, isArticle, large bool, doc *Document) (*html.Node, Method) {
 	body := find(root, func(n *html.Node) bool { return isElement(n, atom.Body) })
 	if body == nil {
 		body = root
 	}
 	stripMenus(body)
-	found, byline := article(root, page)
+	var found *html.Node
+	var byline string
+	if !large {
+		found, byline = article(root, page)
+	}
 	if doc.Byline == "" {
 		doc.Byline = byline
 	}

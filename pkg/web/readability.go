@@ -7,10 +7,6 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxReadabilityElements bounds the tree given to Readability, whose cost grows
-// faster than the page. Larger pages are read by their main element.
-const maxReadabilityElements = 60_000
-
 // article is what Readability makes of a page. It is nil when it finds nothing.
 // The document is left untouched.
 //
@@ -24,7 +20,6 @@ func article(doc *html.Node, page *url.URL) (node *html.Node, byline string) {
 	}()
 	parser := readability.NewParser()
 	parser.KeepClasses = true // the language of a code block is a class
-	parser.MaxElemsToParse = maxReadabilityElements
 	parser.DisableJSONLD = true // read by us, once
 	found, err := parser.ParseDocument(doc, page)
 	if err != nil {
