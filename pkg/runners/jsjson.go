@@ -128,6 +128,9 @@ func parseJestJSON(t *Text, f *finding) {
 		f.note(cutReport)
 		return
 	}
+	if !t.Has(`"numRuntimeErrorTestSuites"`) {
+		f.Runner = "vitest"
+	}
 	f.Tests = Counts{Passed: r.Passed, Failed: r.Failed, Skipped: r.Pending, Todo: r.Todo}
 	for _, s := range r.Results {
 		failed := 0
