@@ -178,7 +178,7 @@ func TestEndlessLine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := NewReader(io.LimitReader(&endless{part: part}, 8<<20))
+			r := NewReader(io.LimitReader(&endless{part: part}, 2<<20))
 			if _, err := io.Copy(io.Discard, r); err != nil {
 				t.Fatal(err)
 			}

@@ -258,7 +258,7 @@ func chainMark(outer, mark string) string {
 func notStarted(err error) (Exit, bool) {
 	switch {
 	case errors.Is(err, ErrSpec):
-	case errors.Is(err, exec.ErrNotFound):
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist): // also a script's missing interpreter
 		return Exit{Code: codeNotFound}, true
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOEXEC):
 		return Exit{Code: codeNotExecutable}, true

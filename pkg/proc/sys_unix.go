@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -76,8 +77,9 @@ func (p *Process) killAll(strays []Identity) {
 // sweep kills what the ended main process left: members of its group and session always; processes that moved to a
 // session of their own when the call was stopped, or when they hold its output. Others are daemons, counted.
 func (p *Process) sweep(held, stopped bool) (killed, daemons int) {
-	for round := 0; round < 3; round++ {
-		n := 0
+	seen := map[Identity]bool{} // a killed process stays in the table for a moment
+	for end := time.Now().Add(killWait); ; {
+		before := len(seen)
 		daemons = 0
 		for _, e := range table() {
 			if e.zombie || !p.younger(e) || e.id.PID == p.id.PID {
@@ -92,16 +94,14 @@ func (p *Process) sweep(held, stopped bool) (killed, daemons int) {
 				daemons++
 				continue
 			}
-			if kill(e.id, syscall.SIGKILL) == nil {
-				n++
+			if !seen[e.id] && kill(e.id, syscall.SIGKILL) == nil {
+				seen[e.id] = true
 			}
 		}
-		if n == 0 {
-			break
+		if len(seen) == before || time.Now().After(end) { // nothing was forked meanwhile, or it never stops
+			return len(seen), daemons
 		}
-		killed += n
 	}
-	return killed, daemons
 }
 
 func (p *Process) groupLives() bool {
@@ -140,23 +140,26 @@ func kill(id Identity, sig syscall.Signal) error {
 }
 
 func killTree(id Identity) (int, error) {
-	total := 0
-	for round := 0; round < 3; round++ {
-		n := 0
+	seen := map[Identity]bool{} // a killed process stays in the table for a moment
+	for end := time.Now().Add(killWait); ; {
+		before := len(seen)
 		for _, target := range treeOf(id) {
-			if kill(target, syscall.SIGKILL) == nil {
-				n++
+			if !seen[target] && kill(target, syscall.SIGKILL) == nil {
+				seen[target] = true
 			}
 		}
-		if total += n; n == 0 {
-			break
+		if len(seen) == before || time.Now().After(end) { // nothing was forked meanwhile, or it never stops
+			return len(seen), nil
 		}
 	}
-	return total, nil
 }
 
 // treeOf lists what KillTree kills.
 func treeOf(id Identity) []Identity {
+	// A number is not given away while a session or group bears it, so with another owner nothing of id is left.
+	if now, ok := Find(id.PID); ok && now != id {
+		return nil
+	}
 	all := table()
 	alive := Alive(id)
 	mark := callMark(id.PID)
