@@ -241,7 +241,7 @@ func (r *response) readBody(ctx context.Context, resp *http.Response) error {
 	if isPDF(head) {
 		return r.savePDF(ctx, buffered)
 	}
-	if looksBinary(head) {
+	if looksBinary(media, head) {
 		return fail(FailUnreadable, nil, "it is binary data (%s), not text", firstOf(media, "of unknown type"))
 	}
 	return r.readText(ctx, buffered)

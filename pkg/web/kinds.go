@@ -29,13 +29,17 @@ func binaryType(media string) string {
 	return ""
 }
 
-// looksBinary judges the first bytes. UTF-16 text is full of NUL bytes and
-// starts with a byte order mark.
-func looksBinary(head []byte) bool {
+// looksBinary judges the first bytes. Text that the server calls text may hold a
+// stray NUL; UTF-16 is full of them and starts with a byte order mark.
+func looksBinary(media string, head []byte) bool {
 	if bytes.HasPrefix(head, []byte{0xFF, 0xFE}) || bytes.HasPrefix(head, []byte{0xFE, 0xFF}) {
 		return false
 	}
-	return bytes.IndexByte(head, 0) >= 0
+	zeros := bytes.Count(head, []byte{0})
+	if strings.HasPrefix(media, "text/") {
+		return zeros*50 > len(head)
+	}
+	return zeros > 0
 }
 
 func isPDF(head []byte) bool {

@@ -55,7 +55,8 @@ func ReadBytes(body []byte, contentType string, page *url.URL) (Page, error) {
 	if isPDF(body[:min(len(body), 1024)]) {
 		return Page{}, fail(FailUnreadable, nil, "it is a PDF; give its address instead")
 	}
-	if looksBinary(body[:min(len(body), 1024)]) {
+	media, _, _ := mime.ParseMediaType(contentType)
+	if looksBinary(media, body[:min(len(body), 1024)]) {
 		return Page{}, fail(FailUnreadable, nil, "it is binary data, not text")
 	}
 	p := Page{URL: page.String(), Final: page.String()}

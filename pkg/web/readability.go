@@ -19,7 +19,7 @@ func article(doc *html.Node, page *url.URL) (node *html.Node, byline string) {
 		}
 	}()
 	parser := readability.NewParser()
-	parser.KeepClasses = true // the language of a code block is a class
+	parser.KeepClasses = true   // the language of a code block is a class
 	parser.DisableJSONLD = true // read by us, once
 	found, err := parser.ParseDocument(doc, page)
 	if err != nil {
