@@ -26,7 +26,11 @@ func nearest(s string, candidates []string) string {
 	}
 	best, bestDist := "", len(key)/3+2
 	for _, c := range candidates {
-		if d := distance(key, squash(c)); d < bestDist {
+		d := distance(key, squash(c))
+		if len(key) >= 3 && (strings.HasPrefix(squash(c), key) || strings.HasSuffix(squash(c), key)) {
+			d = min(d, 1) // cut short: url for base_url
+		}
+		if d < bestDist {
 			best, bestDist = c, d
 		}
 	}

@@ -117,7 +117,7 @@ func yamlError(path string, data []byte, err error) error {
 	if a := yamlAnchor().FindStringSubmatch(text); a != nil {
 		line = lineOf(data, bytes.Index(data, []byte("*"+a[1])))
 	}
-	lines := bytes.Split(data, []byte("\n"))
+	lines := bytes.Split(bytes.TrimRight(data, "\r\n"), []byte("\n"))
 	line = min(max(line, 1), len(lines))
 	switch at := lines[line-1]; {
 	case bytes.Contains(at[:len(at)-len(bytes.TrimLeft(at, " \t"))], []byte("\t")):

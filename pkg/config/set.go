@@ -173,10 +173,21 @@ func (s *tables) unknownKey(key string) error {
 	if i := strings.LastIndexByte(key, '.'); i >= 0 {
 		place, leaf = key[:i], key[i+1:]
 	}
+	if key == "endpoints" || key == "models" {
+		g := s.groupAt(key + ".x")
+		return fmt.Errorf("%s is no single setting; set %s.<name>.<field>, with one of the fields %s", key, key, strings.Join(g.keys(), ", "))
+	}
+	if g := s.bySect[key]; g != nil && key != "" {
+		return fmt.Errorf("%s is a section; set one of its keys: %s.%s", key, key, strings.Join(g.keys(), ", "))
+	}
 	if near := s.nearestKey(place, leaf); near != "" {
 		return fmt.Errorf("there is no setting %s; did you mean %s?", clip(key), near)
 	}
-	return fmt.Errorf("there is no setting %s; sections: %s", clip(key), strings.Join(s.topKeys(), ", "))
+	known := s.topKeys()
+	if g := s.groupAt(place); g != nil && place != "" {
+		known = g.keys()
+	}
+	return fmt.Errorf("there is no setting %s; known here: %s", clip(key), strings.Join(known, ", "))
 }
 
 // resolve finds what a dotted key means. Names of endpoints and models may hold dots themselves, so the field is
