@@ -212,7 +212,7 @@ func (q *query) names(h uint64) bool {
 
 // subject is the set of concepts that the first and last, or the number, is asked of: what the best line
 // matches, without what only a few of the question's lines have.
-func (c *counter) subject(r *reading) (mask uint32, count int, first, last sighting) {
+func (c *counter) subject() (mask uint32, count int, first, last sighting) {
 	best := 0.0
 	for m := range c.masks {
 		n, w := 0, 0.0
@@ -223,7 +223,7 @@ func (c *counter) subject(r *reading) (mask uint32, count int, first, last sight
 		}
 		for mk := m; mk != 0; mk &= mk - 1 {
 			k := c.q.concepts[bits.TrailingZeros32(mk)]
-			w += k.weight * k.rarity
+			w += (k.weight + btof(k.pair)*pairWeight) * k.rarity
 		}
 		if w > best+1e-9 || w > best-1e-9 && m < mask {
 			best, mask, count = w, m, n
@@ -246,6 +246,15 @@ func (c *counter) subject(r *reading) (mask uint32, count int, first, last sight
 // show gives the lines a counting question needs, best first.
 func (c *counter) show(r *reading) []Line {
 	var out []Line
+	if c.q.want&(wantFirst|wantLast) != 0 {
+		_, n, first, last := c.subject()
+		if n > 0 && c.q.want&wantFirst != 0 {
+			out = append(out, Line{No: first.no, Text: first.text})
+		}
+		if n > 1 && c.q.want&wantLast != 0 && last.no > 0 {
+			out = append(out, Line{No: last.no, Text: last.text})
+		}
+	}
 	if c.q.want&(wantMost|wantLeast) != 0 {
 		for i, p := range c.populations() {
 			if i >= 6 {
@@ -369,4 +378,11 @@ func (c *counter) frequent(r *reading) (Counted, bool) {
 		out.Lines = append(out.Lines, Line{No: k.g.no, Text: clipHead([]byte(k.g.text), wholeShown), Count: k.e.count, First: k.e.first, Last: k.e.last})
 	}
 	return out, true
+}
+
+func btof(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }

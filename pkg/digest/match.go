@@ -328,10 +328,19 @@ func (m *matcher) judge(c int) {
 		lex += 0.4 * extra
 		lex *= 0.7 + 0.3*min(1, lex/m.q.total)
 	}
+	moment := 0
+	if m.q.when.set && lex > 0 {
+		switch moment = m.q.when.matches(u.text); moment {
+		case 1:
+			lex *= 1.3
+		case -1:
+			lex *= 0.6
+		}
+	}
 	if !forced && (lex <= m.floor || lex < 0.02) {
 		return
 	}
-	m.keep(c, u, lex, ctxMask, forced)
+	m.keep(c, u, lex, ctxMask, moment, forced)
 }
 
 // context adds up what the lines around u match and u does not.
@@ -373,9 +382,9 @@ func (m *matcher) context(c int, u *unit) (float64, uint32) {
 }
 
 // keep adds u to the candidate of its kind, or makes a new one.
-func (m *matcher) keep(c int, u *unit, lex float64, ctxMask uint32, forced bool) {
+func (m *matcher) keep(c int, u *unit, lex float64, ctxMask uint32, moment int, forced bool) {
 	tmpl := templateHash(u.text)
-	key := (tmpl ^ uint64(u.mask)*fnvPrime) + uint64(int64(u.sum*64))*0x9e3779b97f4a7c15
+	key := (tmpl ^ uint64(u.mask)*fnvPrime) + uint64(int64(u.sum*64)*3+int64(moment)+1)*0x9e3779b97f4a7c15 //nolint:gosec // a hash
 	g := m.groups[key]
 	if g != nil {
 		g.count++
@@ -393,7 +402,7 @@ func (m *matcher) keep(c int, u *unit, lex float64, ctxMask uint32, forced bool)
 	if len(m.groups) >= 2*maxGroups {
 		m.compact()
 	}
-	g = &candidate{tmpl: tmpl, count: 1, first: u.no, last: u.no, forced: forced}
+	g = &candidate{tmpl: tmpl, count: 1, first: u.no, last: u.no, forced: forced, moment: moment}
 	m.fill(g, c, u, lex, ctxMask)
 	m.groups[key] = g
 }

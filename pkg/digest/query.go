@@ -8,7 +8,10 @@ import (
 )
 
 // maxConcepts is how many words of a question count; later ones are left out.
-const maxConcepts = 28
+const maxConcepts = 32
+
+// pairWeight is what two words of the question side by side add, times their rarity.
+const pairWeight = 0.5
 
 // concept is one content word, identifier or quoted phrase of a question.
 type concept struct {
@@ -17,7 +20,7 @@ type concept struct {
 	needle string  // an identifier or phrase, looked for as it is (lower case)
 	known  bool    // the word itself, or a spelling of it, is in the text
 	rarity float64 // idf of the word itself (1 when it is not in the text)
-	pairs  bool
+	pair   bool // two words of the question side by side: a bonus, not a word of its own
 	named  bool // written like a name: capitals inside a sentence, digits, inner punctuation
 }
 
@@ -107,7 +110,7 @@ func newQuery(d *Doc, question string) *query {
 	vs = q.addWords(d, rest, vs)
 	q.index(vs)
 	for _, c := range q.concepts {
-		q.total += c.weight * c.rarity
+		q.total += c.weight * c.rarity // a pair has weight 0
 	}
 	return q
 }
@@ -200,11 +203,33 @@ func (q *query) addWords(d *Doc, s string, vs []variant) []variant {
 			weight = 0.5
 		}
 		vs = q.addConcept(d, w, weight, table[st], []string{w}, vs)
+		q.addPair(d, ws, i)
 		if i+1 < len(ws) && !stop[ws[i+1]] { // "time out" is also written "timeout"
 			vs = append(vs, variant{hash: stemHash(w + ws[i+1]), concept: uint8(len(q.concepts) - 1), weight: d.idf(d.df(stemHash(w + ws[i+1])))}) //nolint:gosec // < maxConcepts
 		}
 	}
 	return vs
+}
+
+// addPair lets a line that has the words i and i+1 of the question side by side, in either order, score
+// more than one that has them apart.
+func (q *query) addPair(d *Doc, ws []string, i int) {
+	if i+1 >= len(ws) || len(q.concepts) >= maxConcepts || stopWords()[ws[i+1]] {
+		return
+	}
+	a, b := stemHash(ws[i]), stemHash(ws[i+1])
+	low := min(d.df(a), d.df(b))
+	if low == 0 || a == b {
+		return
+	}
+	c := concept{text: ws[i] + " " + ws[i+1], rarity: d.idf(low), pair: true, known: true}
+	v := variant{concept: uint8(len(q.concepts)), weight: pairWeight * c.rarity} //nolint:gosec // < maxConcepts
+	for _, p := range [][2]uint64{{a, b}, {b, a}} {
+		q.first[p[0]] = true
+		v.hash = pairHash(p[0], p[1])
+		q.pairs[v.hash] = append(q.pairs[v.hash], v)
+	}
+	q.concepts = append(q.concepts, c)
 }
 
 // longestPhrase finds a phrase of the table (two to four words) at the start of ws.

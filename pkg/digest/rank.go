@@ -107,14 +107,11 @@ func (r *reading) score(t *tokenizer) {
 		if q.want&wantCount != 0 && g.severity == sevSummary {
 			g.score += 0.2
 		}
-		if q.when.set {
-			g.moment = q.when.matches([]byte(g.text))
-			switch g.moment {
-			case 1:
-				g.score = g.score*1.25 + 0.15
-			case -1:
-				g.score *= 0.6
-			}
+		switch g.moment {
+		case 1:
+			g.score += 0.15
+		case -1:
+			g.score *= 0.7
 		}
 	}
 	slices.SortFunc(r.cands, func(a, b *candidate) int {
