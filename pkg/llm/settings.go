@@ -43,7 +43,7 @@ type ModelNote struct {
 
 // Settings is everything the registry needs of the configuration.
 type Settings struct {
-	Endpoints    []Endpoint // in order of priority; empty: the well-known local ports
+	Endpoints    []Endpoint // in order of priority
 	Models       []ModelNote
 	DefaultModel string            // defaults.model
 	ToolModel    map[string]string // tool name → model, "offload" → offload.model
@@ -63,9 +63,6 @@ func (s Settings) withDefaults() Settings {
 	setDefault(&s.FirstByteTimeout, 10*time.Minute)
 	setDefault(&s.IdleTimeout, 2*time.Minute)
 	setDefault(&s.ProbeTimeout, 2500*time.Millisecond)
-	if len(s.Endpoints) == 0 {
-		s.Endpoints = WellKnown()
-	}
 	return s
 }
 

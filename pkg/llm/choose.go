@@ -1,0 +1,247 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Choose names the model for a call, see [Want]. The same question gets the same
+// model every time; of several endpoints that serve it the one with most free
+// slots is taken, the first in order when equal. Errors: [*NoModelError], ctx's.
+func (r *Registry) Choose(ctx context.Context, w Want) (Choice, error) {
+	pause := 250 * time.Millisecond
+	for {
+		cfg, _ := r.snapshot()
+		w := cfg.resolve(w)
+		sts, err := r.probeSome(ctx, w.endpoint)
+		if err != nil {
+			return Choice{}, err
+		}
+		choice, err := pick(cfg, sts, w)
+		var none *NoModelError
+		if err == nil || !w.Wait || !errors.As(err, &none) || len(none.Ambiguous) > 0 {
+			return choice, err
+		}
+		i := slices.IndexFunc(sts, func(s EndpointStatus) bool { return s.State == Loading })
+		if i < 0 {
+			return choice, err
+		}
+		if w.OnProgress != nil {
+			w.OnProgress(Progress{Phase: PhaseLoading, Endpoint: sts[i].Name, Text: sts[i].Name + " is loading its model"})
+		}
+		if waitErr := sleep(ctx, pause); errors.Is(waitErr, context.DeadlineExceeded) {
+			return choice, err
+		} else if waitErr != nil {
+			return choice, waitErr
+		}
+		pause = min(2*pause, 2*time.Second)
+		r.forget(sts[i].Name)
+	}
+}
+
+// resolved is a Want with settings and notes applied.
+type resolved struct {
+	Want
+	name     string // what to match; empty: the only model there is
+	endpoint string
+	from     string // the setting that named it, empty: the caller did
+	note     ModelNote
+	noted    bool
+}
+
+// resolve applies the tool's setting, the default and the user's notes.
+func (s *Settings) resolve(w Want) resolved {
+	out := resolved{Want: w, name: w.Model, endpoint: w.Endpoint}
+	if out.name == "" && w.Tool != "" && s.ToolModel[w.Tool] != "" {
+		out.name, out.from = s.ToolModel[w.Tool], w.Tool+".model"
+	}
+	if out.name == "" && s.DefaultModel != "" {
+		out.name, out.from = s.DefaultModel, "defaults.model"
+	}
+	if n, ok := noteNamed(s, out.name); ok {
+		out.note, out.noted = n, true
+		if out.endpoint == "" {
+			out.endpoint = n.Endpoint
+		}
+	}
+	return out
+}
+
+// candidate is one model on one endpoint.
+type candidate struct {
+	st *EndpointStatus
+	m  *Model
+}
+
+// pick is Choose after the probe: no I/O, the same result for the same input.
+func pick(cfg *Settings, sts []EndpointStatus, w resolved) (Choice, error) {
+	fail := &NoModelError{Wanted: w.name, Endpoints: sts}
+	if w.endpoint != "" && len(sts) == 0 {
+		fail.Advice = fmt.Sprintf("there is no endpoint %q; known: %s", w.endpoint, strings.Join(cfg.endpointNames(), ", "))
+		return Choice{}, fail
+	}
+	all, usable := candidates(sts, w.Want)
+	var found []candidate
+	how := "only model"
+	if w.name == "" {
+		found = usable
+		if ids := distinct(found); len(ids) > 1 {
+			found = soleOfFirst(usable)
+			how = "only model of the first endpoint"
+		}
+		if len(found) == 0 {
+			fail.Ambiguous = distinct(usable)
+		}
+	} else {
+		found, how = lookup(w, usable)
+		if ids := distinct(found); len(ids) > 1 {
+			fail.Ambiguous, found = ids, nil
+		}
+	}
+	if len(found) == 0 {
+		fail.Advice = advice(cfg, sts, w, all)
+		return Choice{}, fail
+	}
+	if w.from != "" {
+		how = "setting " + w.from + ", " + how
+	}
+	return choiceOf(cfg, found, how), nil
+}
+
+// lookup finds the models that match the wanted name best: by the note's
+// pattern where the user wrote one, else by the name itself.
+func lookup(w resolved, usable []candidate) ([]candidate, string) {
+	models := make([]Model, len(usable))
+	for i, c := range usable {
+		models[i] = *c.m
+	}
+	names := []string{w.name}
+	if w.noted && w.note.served() != w.name {
+		names = []string{w.note.served(), w.name}
+	}
+	for _, name := range names {
+		t, idx := matchAll(name, models)
+		if t == tierNone {
+			continue
+		}
+		found := make([]candidate, len(idx))
+		for i, j := range idx {
+			found[i] = usable[j]
+		}
+		return found, t.String()
+	}
+	return nil, ""
+}
+
+// candidates lists all models of endpoints that can answer, and those of them
+// that can do what is wanted.
+func candidates(sts []EndpointStatus, w Want) (all, usable []candidate) {
+	for i := range sts {
+		st := &sts[i]
+		if st.State != Up && st.State != Sleeping {
+			continue
+		}
+		for j := range st.Models {
+			c := candidate{st, &st.Models[j]}
+			all = append(all, c)
+			caps := c.m.Caps
+			if !caps.Chat || (caps.Known && (w.Tools && !caps.Tools || w.Vision && !caps.Vision)) {
+				continue
+			}
+			usable = append(usable, c)
+		}
+	}
+	return all, usable
+}
+
+func distinct(cs []candidate) []string {
+	var ids []string
+	for _, c := range cs {
+		if !slices.Contains(ids, c.m.ID) {
+			ids = append(ids, c.m.ID)
+		}
+	}
+	return ids
+}
+
+// soleOfFirst is the model of the first endpoint that serves any, when that one
+// serves exactly one: order is priority.
+func soleOfFirst(cs []candidate) []candidate {
+	var first []candidate
+	for _, c := range cs {
+		if c.st.Name == cs[0].st.Name {
+			first = append(first, c)
+		}
+	}
+	if len(distinct(first)) != 1 {
+		return nil
+	}
+	var same []candidate
+	for _, c := range cs {
+		if c.m.ID == first[0].m.ID {
+			same = append(same, c)
+		}
+	}
+	return same
+}
+
+// choiceOf puts the endpoint with most free slots first.
+func choiceOf(cfg *Settings, found []candidate, how string) Choice {
+	slices.SortStableFunc(found, func(a, b candidate) int { return free(b.st.Slots) - free(a.st.Slots) })
+	c := found[0]
+	out := Choice{
+		Model: c.m.ID, Endpoint: c.st.Name, Backend: c.st.Backend, Window: c.m.Window, MaxWindow: c.m.MaxWindow,
+		Slots: c.st.Slots.Total, Caps: c.m.Caps, How: how,
+	}
+	if c.st.Backend == Ollama && c.m.WindowWhy == "loaded" {
+		out.Window = max(out.Window, ollamaPlan(cfg.NumCtx, out.MaxWindow))
+	}
+	for _, o := range found[1:] {
+		// A smaller window elsewhere would break what is planned for this one.
+		if o.m.Window >= c.m.Window && o.st.Name != c.st.Name && !slices.Contains(out.Also, o.st.Name) {
+			out.Also = append(out.Also, o.st.Name)
+			out.Slots += o.st.Slots.Total
+		}
+	}
+	return out
+}
+
+// free counts free slots: our own bookkeeping first, then what others keep busy.
+func free(s Slots) int { return s.Total - s.Held - max(0, s.Busy+s.Waiting-s.Held) }
+
+func (s *Settings) endpointNames() []string {
+	var names []string
+	for _, e := range s.Endpoints {
+		names = append(names, e.Name)
+	}
+	if names == nil {
+		return []string{"none"}
+	}
+	return names
+}
+
+// PlanWindow is the window to plan with when the server tells none.
+func (c Choice) PlanWindow() int {
+	if c.Window > 0 {
+		return c.Window
+	}
+	return unknownWindow
+}
+
+// unknownWindow is small enough for the defaults of every server but old ones.
+const unknownWindow = 8192
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
