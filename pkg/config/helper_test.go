@@ -1,12 +1,11 @@
 package config_test
 
 import (
+	"legwork/pkg/config"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"legwork/pkg/config"
 )
 
 // world is a machine with a user and one project.
@@ -46,18 +45,22 @@ func (w *world) put(path, text string) {
 }
 
 func (w *world) user(text string) { w.t.Helper(); w.put(filepath.Join(w.home, "config.yaml"), text) }
+
 func (w *world) userSide(text string) {
 	w.t.Helper()
 	w.put(filepath.Join(w.home, "config.local.yaml"), text)
 }
+
 func (w *world) proj(text string) {
 	w.t.Helper()
 	w.put(filepath.Join(w.project, ".legwork.yaml"), text)
 }
+
 func (w *world) projSide(text string) {
 	w.t.Helper()
 	w.put(filepath.Join(w.project, ".legwork.local.yaml"), text)
 }
+
 func (w *world) read(elem ...string) string {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(elem...))

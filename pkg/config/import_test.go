@@ -1,14 +1,13 @@
 package config_test
 
 import (
+	"legwork/pkg/config"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"legwork/pkg/config"
 )
 
 func TestImportLocalagents(t *testing.T) {
@@ -89,9 +88,13 @@ func TestImportLocalLLMWorker(t *testing.T) {
 		cfg.LLM.Concurrency, cfg.Delegate.TestTimeout, cfg.Offload.CommandTimeout, cfg.Delegate.Attempts, cfg.Delegate.LinkDirs, cfg.Store.Ledger, cfg.AutoUse,
 	}
 	want := []any{
-		"gpu", "http://gpu.lan:11434/v1", "ollama", "sk-0123456789", "blue-team", "qwen3-coder:30b", "", []string{"devstral"},
+		"gpu", "http://gpu.lan:11434/v1", "ollama", "sk-0123456789", "blue-team", "qwen3-coder:30b", "",
+		[]string{"devstral"},
 		"http://localhost:8888", 4, 30 * time.Second, 65536, 4096, "-1",
-		2, 2 * time.Minute, 2 * time.Minute, 5, []string{"node_modules"}, false, []string{},
+		2, 2 * time.Minute, 2 * time.Minute, 5,
+		[]string{"node_modules"},
+		false,
+		[]string{},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -118,11 +119,11 @@ var endpointsLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCom
 // (dbt, agent frameworks), so a file without endpoints is none of our business, not even when it is broken.
 func modelsFile(path string) (*source, error) {
 	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() > maxFile {
-		return nil, nil //nolint:nilnil,nilerr // not ours
+		return nil, nil
 	}
 	data, err := readRegular(path)
 	if err != nil || !endpointsLine().Match(data) {
-		return nil, nil //nolint:nilnil,nilerr // not ours
+		return nil, nil
 	}
 	return parseSource(path, data)
 }
@@ -298,13 +299,12 @@ func (m *merger) store(root reflect.Value, f *field, path string, v any, o Origi
 		m.cfg.origins[path] = o
 		return
 	}
-	old, _ := target.Interface().(map[string]Secret)
-	merged := make(map[string]Secret, len(old))
-	for k, s := range old {
-		merged[k] = s
-	}
-	for k, s := range v.(map[string]Secret) {
-		merged[k] = s
+	old, _ := reflect.TypeAssert[map[string]Secret](target)
+	added := v.(map[string]Secret)
+	merged := make(map[string]Secret, len(old)+len(added))
+	maps.Copy(merged, old)
+	maps.Copy(merged, added)
+	for k := range added {
 		m.cfg.origins[path+"."+k] = o
 	}
 	target.Set(reflect.ValueOf(merged))

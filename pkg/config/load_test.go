@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"fmt"
+	"legwork/pkg/config"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,8 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"legwork/pkg/config"
 )
 
 func TestDefaultsWithoutAnyFile(t *testing.T) {
@@ -26,8 +25,10 @@ func TestDefaultsWithoutAnyFile(t *testing.T) {
 	}
 	want := []any{
 		60, 30 * time.Minute, 8192, 2500 * time.Millisecond, "auto", true, 5,
-		[]string{"node_modules", ".venv", "venv", "vendor"}, config.Bytes(500e6), 7 * 24 * time.Hour,
-		[]string{"offload", "research"}, "safe", 0, 4,
+		[]string{"node_modules", ".venv", "venv", "vendor"},
+		config.Bytes(500e6), 7 * 24 * time.Hour,
+		[]string{"offload", "research"},
+		"safe", 0, 4,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -245,7 +246,7 @@ func TestBadValuesAreNotUsed(t *testing.T) {
 		{"models: {m: text}", "models.m", "a mapping"},
 		{"models: [{a: b}]", "models", "list of model names"},
 		{"offlaod: {model: x}", "offlaod", "did you mean offload?"},
-		{"offload: {modle: x}", "offload.modle", "did you mean offload.model?"},
+		{"offload: {mdoel: x}", "offload.mdoel", "did you mean offload.model?"},
 		{"num_ctx: 5", "num_ctx", "did you mean llm.num_ctx?"},
 		{"searxngUrl: 5", "searxngUrl", "did you mean research.searxng_url?"},
 		{"endpoints: {g: {base_url: 'http://g:1', baseurl: x}}", "endpoints.g.baseurl", "did you mean endpoints.g.base_url?"},
@@ -410,7 +411,10 @@ func TestEnvironment(t *testing.T) {
 		cfg.Endpoints[0].BaseURL, cfg.Endpoints[0].APIKey.Reveal(), cfg.Endpoints[1].Name, cfg.Endpoints[1].Headers["X-A"].Reveal(), cfg.Models[0].Context,
 	}
 	want := []any{
-		"coder", []string{"offload", "delegate"}, []string{"a", "b"}, 5 * time.Minute, false, "kept",
+		"coder",
+		[]string{"offload", "delegate"},
+		[]string{"a", "b"},
+		5 * time.Minute, false, "kept",
 		"http://other:1/v1", "sk-0123456789", "new", "b,c", 99,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ type source struct {
 func readSource(path string) (*source, error) {
 	data, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // no file, no settings
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func readRegular(path string) ([]byte, error) {
 	case st.Size() > maxFile:
 		return nil, fmt.Errorf("%s has %d bytes; a configuration file has at most %d", path, st.Size(), maxFile)
 	}
-	f, err := os.Open(path) //nolint:gosec // the user's own configuration
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -195,8 +196,8 @@ func collect(n *yaml.Node, depth int, left *int, all *[][2]*yaml.Node) {
 			continue
 		}
 		if v := deref(value); v.Kind == yaml.SequenceNode {
-			for j := len(v.Content) - 1; j >= 0; j-- { // earlier items of a merge list win
-				collect(v.Content[j], depth+1, left, all)
+			for _, item := range slices.Backward(v.Content) { // earlier items of a merge list win
+				collect(item, depth+1, left, all)
 			}
 		} else {
 			collect(v, depth+1, left, all)

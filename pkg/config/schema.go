@@ -110,11 +110,11 @@ func buildSchema() *tables {
 
 func newGroup(key string, t reflect.Type) *group {
 	g := &group{key: key, byKey: map[string]*field{}}
-	for i := range t.NumField() {
-		if t.Field(i).Tag.Get("cfg") == "" {
+	for sf := range t.Fields() {
+		if sf.Tag.Get("cfg") == "" {
 			continue
 		}
-		f := newField(t.Field(i), key+".")
+		f := newField(sf, key+".")
 		g.fields = append(g.fields, f)
 		g.byKey[f.key] = f
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"legwork/pkg/config"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,8 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"legwork/pkg/config"
 )
 
 func TestSetWritesTheSidecarOnly(t *testing.T) {
@@ -108,7 +107,7 @@ func TestSetRefuses(t *testing.T) {
 		value any
 		words string
 	}{
-		{"offload.modle", "x", "did you mean offload.model?"},
+		{"offload.mdoel", "x", "did you mean offload.model?"},
 		{"model", "x", "did you mean"},
 		{"offload", "x", "offload is a section"},
 		{"offload.model.x", "x", "did you mean offload.model?"},

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"legwork/pkg/fsx"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"gopkg.in/yaml.v3"
-
-	"legwork/pkg/fsx"
 )
 
 // sidecar is a file of settings that tools write. It is edited as a tree, so that comments and keys of others
@@ -96,7 +95,7 @@ func writeYAML(path string, n *yaml.Node) error {
 // apply makes one edit and reports whether it changed anything.
 func (s *sidecar) apply(e edit) bool {
 	if e.node == nil {
-		return remove(s.doc.Content[0], e.path)
+		return remove(s.doc.Content[0], e.path[0], e.path[1:])
 	}
 	m := s.doc.Content[0]
 	for _, key := range e.path[:len(e.path)-1] {
@@ -142,10 +141,10 @@ func submapping(m *yaml.Node, key string) *yaml.Node {
 		return sub
 	}
 	sub := m.Content[i+1]
-	switch {
-	case sub.Kind == yaml.AliasNode:
+	switch sub.Kind {
+	case yaml.AliasNode:
 		sub = clone(deref(sub), 0)
-	case sub.Kind == yaml.MappingNode:
+	case yaml.MappingNode:
 		if len(sub.Content) == 0 {
 			sub.Style = 0 // {} grows into a block
 		}
@@ -195,18 +194,17 @@ func indexOf(m *yaml.Node, key string) int {
 }
 
 // remove deletes a key everywhere it is written, and the mapping around it when that leaves it empty.
-func remove(m *yaml.Node, path []string) bool {
+func remove(m *yaml.Node, key string, rest []string) bool {
 	removed := false
-	for i := indexOf(m, path[0]); i >= 0; i = indexOf(m, path[0]) {
-		if len(path) > 1 {
+	for i := indexOf(m, key); i >= 0; i = indexOf(m, key) {
+		if len(rest) > 0 {
 			sub := m.Content[i+1]
 			if sub.Kind == yaml.AliasNode {
-				sub = submapping(m, path[0])
+				sub = submapping(m, key)
 			}
-			if sub.Kind != yaml.MappingNode || !remove(sub, path[1:]) {
+			if sub.Kind != yaml.MappingNode || !remove(sub, rest[0], rest[1:]) {
 				return removed
 			}
-			removed = true
 			if len(sub.Content) > 0 {
 				return true
 			}
@@ -241,7 +239,7 @@ func (s *sidecar) leaveCredentials(e edit, edits []edit) []string {
 		for _, other := range edits {
 			anew = anew || other.node != nil && strings.HasPrefix(other.key()+".", strings.Join(path, ".")+".")
 		}
-		if !anew && remove(s.doc.Content[0], path) {
+		if !anew && remove(s.doc.Content[0], path[0], path[1:]) {
 			out = append(out, strings.Join(path, ".")+" was removed: it belonged to the host the endpoint leaves")
 		}
 	}

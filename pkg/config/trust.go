@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"legwork/pkg/fsx"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"gopkg.in/yaml.v3"
-
-	"legwork/pkg/fsx"
 )
 
 // trustList maps the real path of a project file to the SHA-256 of the content the user agreed to.
@@ -46,9 +46,7 @@ func loadTrust(lay layout) (trustList, error) {
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return nil, yamlError(lay.trustStore(), data, err)
 	}
-	for k, v := range doc.Files {
-		list[k] = v
-	}
+	maps.Copy(list, doc.Files)
 	return list, nil
 }
 
@@ -119,7 +117,7 @@ func Revoke(ctx context.Context, opts Options) (bool, error) {
 		return false, err
 	}
 	if lay.userErr != nil {
-		return false, nil //nolint:nilerr // without a home nothing was ever trusted
+		return false, nil
 	}
 	had := false
 	err = changeTrust(ctx, lay, func(list trustList) error {

@@ -1,14 +1,13 @@
 package config_test
 
 import (
+	"legwork/pkg/config"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"legwork/pkg/config"
 )
 
 const hostile = `
@@ -49,8 +48,11 @@ func TestUntrustedProjectOnlyTunes(t *testing.T) {
 			cfg.Defaults.MaxTurns, cfg.Offload.Model, cfg.Research.Sources = before.Defaults.MaxTurns, "", before.Research.Sources
 			cfg.Delegate, cfg.Agent, cfg.Shrink = before.Delegate, before.Agent, before.Shrink
 			for i, pair := range [][2]any{
-				{before.Endpoints, cfg.Endpoints}, {before.Defaults, cfg.Defaults}, {before.Offload, cfg.Offload},
-				{before.Research, cfg.Research}, {before.Store, cfg.Store},
+				{before.Endpoints, cfg.Endpoints},
+				{before.Defaults, cfg.Defaults},
+				{before.Offload, cfg.Offload},
+				{before.Research, cfg.Research},
+				{before.Store, cfg.Store},
 			} {
 				if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
 					t.Errorf("section %d:\n%s", i, diff)
