@@ -1,0 +1,501 @@
+package runners
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// go test prints a line per package ("ok  \tpkg\t0.1s") after that package's
+// tests. Tests print freely between, also lines of that very form, so: a name
+// counts with -v only when "=== RUN" announced it, the last results of a name
+// count, and a package line that comes again later was printed by a test.
+
+// goPkg is one package.
+type goPkg struct {
+	name    string
+	result  string // "ok", "FAIL", "?" or "" while it runs
+	note    string // "[no tests to run]", "[build failed]" …
+	elapsed string
+	tests   map[string]*goTest
+	order   []string
+	out     []string // output outside tests
+}
+
+// goTest is one name in a package; with -count it runs several times.
+type goTest struct {
+	name    string
+	runs    int
+	results []string // PASS, FAIL, SKIP in order
+	out     []string
+}
+
+// goRun is all that was read.
+type goRun struct {
+	pkgs    []*goPkg
+	verbose bool // "=== RUN" lines or JSON events: every test is named
+	builds  []BuildError
+	cut     bool // lines after the last package
+}
+
+func (p *goPkg) test(name string) *goTest {
+	t := p.tests[name]
+	if t == nil {
+		t = &goTest{name: name}
+		p.tests[name] = t
+		p.order = append(p.order, name)
+	}
+	return t
+}
+
+func newGoPkg(name string) *goPkg { return &goPkg{name: name, tests: map[string]*goTest{}} }
+
+// kept are the results that count: the last ones, as many as runs were announced.
+func (t *goTest) kept(verbose bool) []string {
+	r := t.results
+	if verbose && t.runs > 0 && len(r) > t.runs {
+		r = r[len(r)-t.runs:]
+	}
+	return r
+}
+
+func (t *goTest) failed(verbose bool) bool {
+	for _, r := range t.kept(verbose) {
+		if r == "FAIL" {
+			return true
+		}
+	}
+	return false
+}
+
+var goResult = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`--- (PASS|FAIL|SKIP): (\S+) \(\d+\.\d+s\)$`)
+})
+
+var goPkgLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(ok  |FAIL|\?   )\t(\S+)(?:[\t ](.*))?$`)
+})
+
+// goBuildPos matches a compiler's or vet's "file.go:3:18: message".
+var goBuildPos = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:vet: )?((?:\S|[A-Za-z]:\\)[^\s:]*\.(?:go|s|c|h|mod|work)):(\d+)(?::(\d+))?: (.+)$`)
+})
+
+func sniffGoTest(t *Text) match {
+	first, last, pkgs, runs := -1, -1, 0, 0
+	for i := range t.Len() {
+		l := t.Line(i)
+		hit := false
+		switch {
+		case strings.HasPrefix(l, "ok  \t") || strings.HasPrefix(l, "FAIL\t") || strings.HasPrefix(l, "?   \t"):
+			hit = goPkgLine().MatchString(l)
+			if hit {
+				pkgs++
+			}
+		case strings.HasPrefix(l, "=== RUN   "), strings.HasPrefix(l, "=== CONT  "):
+			hit = true
+			runs++
+		case strings.HasPrefix(l, "--- "):
+			hit = goResult().MatchString(l)
+			if hit {
+				runs++
+			}
+		case l == "FAIL" && last >= 0, l == "PASS" && last >= 0:
+			hit = true
+		case strings.HasPrefix(l, "# ") && first < 0 && strings.Contains(l, ".test]"), strings.HasPrefix(l, "# ") && first < 0 && strings.Contains(t.Line(i+1), ".go:"):
+			first = i
+		}
+		if hit {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	switch {
+	case pkgs > 0:
+		return span(scoreCertain, first, last+1)
+	case runs > 1:
+		return span(scoreSure, first, t.Len())
+	}
+	return match{}
+}
+
+func parseGoTest(t *Text, f *finding) {
+	r := readGoTest(t)
+	if c := t.Hint.Command; strings.Contains(c, "go test") && (strings.Contains(c, " -v") || strings.Contains(c, "--v")) && !strings.ContainsAny(c, "|;&") {
+		r.verbose = true
+	}
+	r.report(t, f)
+}
+
+// readGoTest reads plain and -v output.
+func readGoTest(t *Text) *goRun {
+	r := &goRun{}
+	cur := newGoPkg("")
+	test := ""
+	var block []goLevel // results above, whose output without -v follows them
+	for i := range t.Len() {
+		l := t.Line(i)
+		if m := goPkgLine().FindStringSubmatch(l); m != nil {
+			r.close(cur, m)
+			cur, test, block = newGoPkg(""), "", nil
+			continue
+		}
+		if name, ok := goSwitch(l); ok {
+			test, block = name, nil
+			if strings.HasPrefix(l, "=== RUN") {
+				r.verbose = true
+				cur.test(name).runs++
+			}
+			continue
+		}
+		if m := goResult().FindStringSubmatchIndex(l); m != nil && goResultAt(l, m[0], cur, l[m[4]:m[5]]) {
+			name := l[m[4]:m[5]]
+			x := cur.test(name)
+			if r.verbose && x.runs == 0 && len(x.results) == 0 && len(cur.order) == 1 {
+				x.out, cur.out = cur.out, nil // a printed package line cut it off from its "=== RUN"
+			}
+			x.results = append(x.results, l[m[2]:m[3]])
+			if m[0] > 0 && strings.TrimSpace(l[:m[0]]) != "" {
+				cur.output(test, l[:m[0]])
+			}
+			block = append(block, goLevel{indent(l), name})
+			test = name
+			continue
+		}
+		if l == "FAIL" || l == "PASS" || strings.HasPrefix(l, "exit status ") {
+			test = ""
+			continue
+		}
+		if len(block) > 0 {
+			test = goOwner(block, l)
+		}
+		cur.output(test, l)
+	}
+	if len(cur.order) > 0 {
+		r.cut = true
+		r.pkgs = append(r.pkgs, cur)
+	} else if len(cur.out) > 0 {
+		r.pkgs = append(r.pkgs, cur) // build errors without a package line
+	}
+	return r
+}
+
+// goLevel is a result line and its indentation.
+type goLevel struct {
+	indent int
+	name   string
+}
+
+// goOwner is the test that an output line below results belongs to: the last
+// one that is indented less. Lines at the margin belong to the outermost.
+func goOwner(block []goLevel, l string) string {
+	ind := indent(l)
+	for i := len(block) - 1; i >= 0; i-- {
+		if block[i].indent < ind || block[i].indent == 0 {
+			return block[i].name
+		}
+	}
+	return block[len(block)-1].name
+}
+
+// goResultAt: at the start of a line (indented for subtests) a result is one; in
+// mid-line only if the name was announced, because a test printed without newline.
+func goResultAt(l string, at int, p *goPkg, name string) bool {
+	if strings.TrimLeft(l[:at], " ") == "" {
+		return true
+	}
+	x := p.tests[name]
+	return x != nil && x.runs > 0
+}
+
+// goSwitch reads "=== RUN   X", "=== CONT  X", "=== NAME  X", "=== PAUSE X".
+func goSwitch(l string) (string, bool) {
+	for _, p := range []string{"=== RUN   ", "=== CONT  ", "=== NAME  ", "=== PAUSE "} {
+		if name, ok := strings.CutPrefix(l, p); ok {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+func (p *goPkg) output(test, l string) {
+	if test == "" {
+		p.out = append(p.out, l)
+		return
+	}
+	if x := p.test(test); len(x.out) < 5000 {
+		x.out = append(x.out, l)
+	}
+}
+
+// close ends a package with its line; an earlier package of the same name was
+// printed by a test and is part of this one.
+func (r *goRun) close(cur *goPkg, m []string) {
+	cur.name = m[2]
+	cur.result = strings.TrimSpace(m[1])
+	for _, part := range strings.Split(m[3], "\t") {
+		if i := strings.IndexByte(part, '['); i >= 0 {
+			cur.note = part[i:]
+		} else if cur.elapsed == "" {
+			cur.elapsed = part
+		}
+	}
+	if n := len(r.pkgs); n > 0 && r.pkgs[n-1].name == cur.name && cur.elapsed != "(cached)" {
+		old := r.pkgs[n-1]
+		for _, name := range old.order {
+			a, b := old.tests[name], cur.test(name)
+			b.runs += a.runs
+			b.results = append(append([]string{}, a.results...), b.results...)
+			b.out = append(append([]string{}, a.out...), b.out...)
+		}
+		cur.out = append(old.out, cur.out...)
+		r.pkgs = r.pkgs[:n-1]
+	}
+	r.pkgs = append(r.pkgs, cur)
+}
+
+// report turns what was read into counts, failures and a state.
+func (r *goRun) report(t *Text, f *finding) {
+	var pass, fail, skip, ran int
+	root := r.root()
+	for _, p := range r.pkgs {
+		r.packageBuild(t, p, f)
+		for _, name := range p.order {
+			x := p.tests[name]
+			if r.verbose && x.runs == 0 && p.result != "" || !r.verbose && p.result == "ok" {
+				continue // printed by a test
+			}
+			for _, res := range x.kept(r.verbose) {
+				ran++
+				switch res {
+				case "PASS":
+					pass++
+				case "FAIL":
+					fail++
+				case "SKIP":
+					skip++
+				}
+			}
+			if p.result != "ok" && x.failed(r.verbose) {
+				r.failure(t, p, x, root, f)
+			}
+		}
+		r.packageState(t, p, root, f)
+	}
+	pass += t.dropped["--- PASS: "]
+	r.counts(f, pass, fail, skip)
+	r.verdict(t, f, ran+t.dropped["--- PASS: "])
+}
+
+func (r *goRun) counts(f *finding, pass, fail, skip int) {
+	if r.verbose {
+		f.Tests = Counts{Passed: num(pass), Failed: num(fail), Skipped: num(skip)}
+		return
+	}
+	f.Tests = Counts{Failed: num(fail)}
+	if fail == 0 && r.anyFailed() && len(f.BuildErrors) == 0 {
+		f.Tests.Failed = nil // cut: the failing test is not in the text
+	}
+}
+
+func (r *goRun) anyFailed() bool {
+	for _, p := range r.pkgs {
+		if p.result == "FAIL" {
+			return true
+		}
+	}
+	return false
+}
+
+// root is the import path above all packages, "" when it cannot be told.
+func (r *goRun) root() string {
+	var all []string
+	seen := map[string]bool{}
+	for _, p := range r.pkgs {
+		if p.name != "" && !seen[p.name] {
+			seen[p.name] = true
+			all = append(all, p.name)
+		}
+	}
+	if len(all) < 2 {
+		return ""
+	}
+	base := strings.Split(all[0], "/")
+	for _, n := range all[1:] {
+		parts := strings.Split(n, "/")
+		i := 0
+		for i < len(base) && i < len(parts) && base[i] == parts[i] {
+			i++
+		}
+		base = base[:i]
+	}
+	return strings.Join(base, "/")
+}
+
+// goFile puts the package's directory before a bare file name.
+func goFile(file, pkg, root string) string {
+	if strings.Contains(file, "/") || root == "" || !strings.HasPrefix(pkg, root+"/") {
+		return file
+	}
+	return path.Join(strings.TrimPrefix(pkg, root+"/"), file)
+}
+
+var goLogLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s+(\S+\.go):(\d+): ?`)
+})
+
+// failure lists a failed test, unless it is only the parent of one.
+func (r *goRun) failure(t *Text, p *goPkg, x *goTest, root string, f *finding) {
+	out := dedent(x.out)
+	if panicked(out) < 0 && message(out...) == "" {
+		for _, name := range p.order {
+			if strings.HasPrefix(name, x.name+"/") && p.tests[name].failed(r.verbose) {
+				return
+			}
+		}
+	}
+	fl := Failure{ID: x.name, Message: message(out...)}
+	if i := panicked(out); i >= 0 {
+		fl.File, fl.Line, fl.Message = goPanic(t, out[i:])
+	} else {
+		for _, l := range x.out {
+			if m := goLogLine().FindStringSubmatch(l); m != nil {
+				fl.File, fl.Line = goFile(m[1], p.name, root), atoi(m[2])
+			}
+		}
+	}
+	f.fail(fl)
+}
+
+// panicked is the line that starts a panic or a runtime error, -1 if there is none.
+func panicked(out []string) int {
+	for i, l := range out {
+		if strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") || strings.HasPrefix(l, "SIGSEGV: ") || strings.HasPrefix(l, "SIGQUIT: ") || strings.HasPrefix(l, "runtime: goroutine stack exceeds") {
+			return i
+		}
+	}
+	return -1
+}
+
+// goPanic keeps the panic's own lines and the first frame in the project.
+func goPanic(t *Text, out []string) (file string, line int, msg string) {
+	var keep []string
+	for i, l := range out {
+		if strings.HasPrefix(l, "goroutine ") {
+			for j := i; j+1 < len(out); j++ {
+				s := strings.TrimSpace(out[j+1])
+				if !strings.Contains(s, ".go:") || !strings.HasPrefix(out[j+1], "\t") || strings.Contains(out[j], "created by ") {
+					continue
+				}
+				if p, n, _, ok := splitPos(firstField(s)); ok && !foreign(p) && !strings.HasSuffix(p, "_testmain.go") {
+					file, line = cleanPath(p, t.Hint.Dir), n
+					keep = append(keep, strings.TrimSpace(out[j]), file+":"+s[strings.LastIndexByte(firstField(s), ':')+1:len(firstField(s))])
+					break
+				}
+			}
+			break
+		}
+		if strings.TrimSpace(l) != "" && len(keep) < 20 {
+			keep = append(keep, l)
+		}
+	}
+	return file, line, message(keep...)
+}
+
+// packageBuild collects the compiler's messages that stand before a package line.
+func (r *goRun) packageBuild(t *Text, p *goPkg, f *finding) {
+	if !strings.Contains(p.note, "build failed") && !strings.Contains(p.note, "setup failed") && p.name != "" {
+		return
+	}
+	goBuildErrors(t, p.out, f)
+	if p.name != "" {
+		f.worse(StateBuildFailed)
+		f.suite(SuiteFailure{Kind: SuiteLoad, Name: p.name, Message: strings.Trim(p.note, "[]")})
+	}
+}
+
+// goBuildErrors reads "file.go:3:18: message" with its indented lines.
+func goBuildErrors(t *Text, lines []string, f *finding) {
+	for i := 0; i < len(lines); i++ {
+		m := goBuildPos().FindStringSubmatch(lines[i])
+		if m == nil {
+			continue
+		}
+		msg := []string{m[4]}
+		for i+1 < len(lines) && strings.HasPrefix(lines[i+1], "\t") {
+			i++
+			msg = append(msg, strings.TrimSpace(lines[i]))
+		}
+		f.build(BuildError{File: cleanPath(m[1], t.Hint.Dir), Line: atoi(m[2]), Col: atoi(m[3]), Message: message(msg...)})
+	}
+}
+
+// packageState looks at a package as a whole: a panic, a failure without a
+// failing test, an "ok" without a test.
+func (r *goRun) packageState(t *Text, p *goPkg, root string, f *finding) {
+	build := strings.Contains(p.note, "failed]")
+	crash := panicked(p.out) >= 0
+	failedTests := false
+	for _, x := range p.tests {
+		if p.result != "ok" && panicked(dedent(x.out)) >= 0 {
+			crash = true
+		}
+		failedTests = failedTests || x.failed(r.verbose)
+	}
+	switch {
+	case p.result == "FAIL" && crash:
+		if i := panicked(p.out); i >= 0 {
+			s := SuiteFailure{Kind: SuiteCrash, Name: p.name}
+			s.File, s.Line, s.Message = goPanic(t, p.out[i:])
+			f.suite(s)
+		}
+		f.worse(StateDidNotFinish)
+	case p.result == "FAIL" && !build && !failedTests:
+		f.worse(StateFailed)
+		f.suite(SuiteFailure{Kind: SuiteHook, Name: p.name, Message: message(lastLines(p.out, 20)...)})
+	case p.result == "FAIL" && !build:
+		f.worse(StateFailed)
+	case p.result == "ok" && r.verbose && len(p.tests) == 0 && !strings.Contains(p.note, "no tests to run") && r.dropless(t):
+		f.worse(StateDidNotFinish)
+		f.note("package " + p.name + " says ok, but none of its tests ran: it ended before them")
+	}
+}
+
+// dropless: nothing was left out of the text, so a missing test is missing.
+func (r *goRun) dropless(t *Text) bool { return len(t.dropped) == 0 }
+
+func lastLines(lines []string, n int) []string {
+	return lines[max(0, len(lines)-n):]
+}
+
+func (r *goRun) verdict(t *Text, f *finding, ran int) {
+	ok, none := 0, 0
+	for _, p := range r.pkgs {
+		switch {
+		case p.result == "ok" && strings.Contains(p.note, "no tests to run"), p.result == "?":
+			none++
+		case p.result == "ok":
+			ok++
+		}
+	}
+	switch {
+	case len(f.BuildErrors) > 0 && f.State == "":
+		f.worse(StateBuildFailed)
+	case r.cut && f.State != StateDidNotFinish:
+		f.worse(StateDidNotFinish)
+		f.note("the text ends before the package's result")
+	case f.State != "":
+	case ok > 0 && (!r.verbose || ran > 0 && val(f.Tests.Passed) > 0):
+		f.worse(StatePassed)
+	case none > 0 || ok > 0:
+		f.worse(StateNoTests)
+		f.Tests.Passed = num(val(f.Tests.Passed))
+		f.Tests.Skipped = num(val(f.Tests.Skipped))
+	}
+	if f.State == StateDidNotFinish {
+		f.Tests = Counts{}
+	}
+}
