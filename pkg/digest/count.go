@@ -51,7 +51,7 @@ type measured struct {
 }
 
 func newCounter(q *query) *counter {
-	return &counter{q: q, masks: map[uint32]*maskStat{}, values: map[fieldKey]*extremes{}, fields: q.want&(wantMost|wantLeast) != 0}
+	return &counter{q: q, masks: map[uint32]*maskStat{}, values: map[fieldKey]*extremes{}, fields: q.want&(wantMost|wantLeast|wantDuration) != 0}
 }
 
 // visit sees every line with what it matches.
@@ -127,13 +127,34 @@ func (c *counter) kindOrder() []fieldKind {
 	return []fieldKind{fieldPercent, fieldSize, fieldDuration, fieldPlain}
 }
 
-// weightOf adds up the importance of the concepts in mask, rarity aside.
-func (c *counter) weightOf(mask uint32) float64 {
+// weightOf adds up the importance of the concepts in mask. Over a population of many, rarity says nothing.
+func (c *counter) weightOf(mask uint32, flat bool) float64 {
 	w := 0.0
 	for mk := mask; mk != 0; mk &= mk - 1 {
-		w += c.q.concepts[bits.TrailingZeros32(mk)].weight
+		k := c.q.concepts[bits.TrailingZeros32(mk)]
+		if flat {
+			w += k.weight
+		} else {
+			w += (k.weight + btof(k.pair)*pairWeight) * k.rarity
+		}
 	}
 	return w
+}
+
+// named is the identifiers of the question that lines with numbers hold: an answer is about them.
+func (c *counter) named() uint32 {
+	var need uint32
+	for i, k := range c.q.concepts {
+		if k.named && k.known {
+			for key := range c.values {
+				if key.mask&(1<<i) != 0 && key.mask&need == need {
+					need |= 1 << i
+					break
+				}
+			}
+		}
+	}
+	return need
 }
 
 // population is the numbers of one kind on all lines that match a set of concepts.
@@ -151,15 +172,20 @@ type population struct {
 func (c *counter) populations() []population {
 	var out []population
 	seen := map[fieldKey]bool{}
+	need := c.named()
+	superlative := c.q.want&(wantMost|wantLeast) != 0
 	for rank, kind := range c.kindOrder() {
 		for k := range c.values {
 			key := fieldKey{mask: k.mask, kind: kind}
-			if k.kind != kind || seen[key] {
+			if k.kind != kind || seen[key] || k.mask&need != need {
 				continue
 			}
 			seen[key] = true
 			p := c.gather(k.mask, kind)
-			p.score = c.weightOf(k.mask) * math.Log(1+float64(p.count)) * math.Pow(0.6, float64(rank))
+			p.score = c.weightOf(k.mask, superlative)
+			if superlative {
+				p.score *= math.Log(1+float64(p.count)) * math.Pow(0.6, float64(rank))
+			}
 			out = append(out, p)
 		}
 	}
@@ -210,29 +236,37 @@ func (q *query) names(h uint64) bool {
 	return false
 }
 
-// subject is the set of concepts that the first and last, or the number, is asked of: what the best line
-// matches, without what only a few of the question's lines have.
-func (c *counter) subject() (mask uint32, count int, first, last sighting) {
+// subjects are the sets of concepts that the first and last may be asked of: all that the best line
+// matches, and each rare word of the question alone.
+func (c *counter) subjects() []uint32 {
+	var mask uint32
 	best := 0.0
 	for m := range c.masks {
-		n, w := 0, 0.0
-		for o, s := range c.masks {
-			if o&m == m {
-				n += s.count
-			}
-		}
-		for mk := m; mk != 0; mk &= mk - 1 {
-			k := c.q.concepts[bits.TrailingZeros32(mk)]
-			w += (k.weight + btof(k.pair)*pairWeight) * k.rarity
-		}
-		if w > best+1e-9 || w > best-1e-9 && m < mask {
-			best, mask, count = w, m, n
+		if w := c.weightOf(m, false); w > best+1e-9 || w > best-1e-9 && m < mask {
+			best, mask = w, m
 		}
 	}
+	out := []uint32{mask}
+	var single []int
+	for i, k := range c.q.concepts {
+		if k.known && k.weight >= 0.5 && mask != 1<<i {
+			single = append(single, i)
+		}
+	}
+	slices.SortStableFunc(single, func(a, b int) int { return cmp.Compare(c.q.concepts[b].rarity, c.q.concepts[a].rarity) })
+	for _, i := range single[:min(3, len(single))] {
+		out = append(out, 1<<i)
+	}
+	return out
+}
+
+// ends counts the lines that match at least mask and gives the first and the last.
+func (c *counter) ends(mask uint32) (count int, first, last sighting) {
 	for o, s := range c.masks {
 		if o&mask != mask {
 			continue
 		}
+		count += s.count
 		if first.no == 0 || s.first.no < first.no {
 			first = s.first
 		}
@@ -240,28 +274,34 @@ func (c *counter) subject() (mask uint32, count int, first, last sighting) {
 			last = s.last
 		}
 	}
-	return mask, count, first, last
+	return count, first, last
 }
 
 // show gives the lines a counting question needs, best first.
 func (c *counter) show(r *reading) []Line {
 	var out []Line
 	if c.q.want&(wantFirst|wantLast) != 0 {
-		_, n, first, last := c.subject()
-		if n > 0 && c.q.want&wantFirst != 0 {
-			out = append(out, Line{No: first.no, Text: first.text})
-		}
-		if n > 1 && c.q.want&wantLast != 0 && last.no > 0 {
-			out = append(out, Line{No: last.no, Text: last.text})
+		for _, m := range c.subjects() {
+			n, first, last := c.ends(m)
+			if n > 0 && c.q.want&wantFirst != 0 {
+				out = append(out, Line{No: first.no, Text: first.text})
+			}
+			if n > 1 && c.q.want&wantLast != 0 && last.no > 0 {
+				out = append(out, Line{No: last.no, Text: last.text})
+			}
 		}
 	}
-	if c.q.want&(wantMost|wantLeast) != 0 {
+	if c.fields { // "how long did X take" is often told by the largest duration of the lines about X
+		limit := 6
+		if c.q.want&(wantMost|wantLeast) == 0 {
+			limit = 2
+		}
 		for i, p := range c.populations() {
-			if i >= 6 {
+			if i >= limit {
 				break
 			}
 			n := 1
-			if i == 0 {
+			if i == 0 && limit > 2 {
 				n = 3
 			}
 			for _, m := range p.top[:min(n, len(p.top))] {

@@ -88,4 +88,3 @@ type Chunk struct {
 	// Folded lines are not in Text: the chunk had lines alike, and says how many.
 	Folded int
 }
-

@@ -150,6 +150,9 @@ func readField(line []byte, i, j int) (field, bool) {
 	if e > j && k == j { // glued to letters that are no unit: "3rd", "64bit"
 		return field{}, false
 	}
+	if accessLogSize(line, i) {
+		f.kind = fieldSize
+	}
 	if lk, ok := labelKinds[string(bytes.ToLower(label))]; ok {
 		f.kind, f.value = lk.kind, v*lk.factor
 	}
@@ -167,4 +170,10 @@ func labelBefore(line []byte, i int) []byte {
 		s--
 	}
 	return line[s:e]
+}
+
+// accessLogSize is true for the number behind the status in an access log: `"GET / HTTP/1.1" 200 5120`.
+func accessLogSize(line []byte, i int) bool {
+	return i > 6 && line[i-1] == ' ' && line[i-5] == ' ' && line[i-6] == '"' &&
+		line[i-4]-'1' < 5 && line[i-3]-'0' <= 9 && line[i-2]-'0' <= 9
 }

@@ -328,6 +328,9 @@ func (m *matcher) judge(c int) {
 		lex += 0.4 * extra
 		lex *= 0.7 + 0.3*min(1, lex/m.q.total)
 	}
+	if len(u.text) > 2*clipAt || u.off > 0 { // long lines match much by chance
+		lex *= 0.75
+	}
 	moment := 0
 	if m.q.when.set && lex > 0 {
 		switch moment = m.q.when.matches(u.text); moment {

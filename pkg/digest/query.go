@@ -20,8 +20,8 @@ type concept struct {
 	needle string  // an identifier or phrase, looked for as it is (lower case)
 	known  bool    // the word itself, or a spelling of it, is in the text
 	rarity float64 // idf of the word itself (1 when it is not in the text)
-	pair   bool // two words of the question side by side: a bonus, not a word of its own
-	named  bool // written like a name: capitals inside a sentence, digits, inner punctuation
+	pair   bool    // two words of the question side by side: a bonus, not a word of its own
+	named  bool    // written like a name: capitals inside a sentence, digits, inner punctuation
 }
 
 // variant is a word that stands for a concept.

@@ -144,14 +144,16 @@ func (p *picker) choose(limit int) {
 	for _, l := range r.count.show(r) {
 		p.add(l.No, clipHead([]byte(l.Text), wholeShown), 1)
 	}
-	used := map[uint64]int{} // lines of a template already taken
+	used := map[uint64]int{} // lines of a template, or with a certain opening, already taken
 	passed := make([]*candidate, 0, 64)
 	for rank, g := range r.cands {
-		if used[g.tmpl] >= 2 && rank > 4 {
+		opening := openingHash([]byte(g.text))
+		if used[g.tmpl] >= 2 && rank > 4 || used[opening] >= 4 {
 			passed = append(passed, g)
 			continue
 		}
 		used[g.tmpl]++
+		used[opening]++
 		if !p.addCandidate(g) && p.left < limit/20 {
 			break
 		}
@@ -170,6 +172,9 @@ func (p *picker) choose(limit int) {
 
 // surround adds what stands around a good line: its headings, the lines next to it, its like.
 func (p *picker) surround(g *candidate, rank int) {
+	if g.lastText != "" && (rank < 6 || rank < 16 && p.r.q.want&wantLast != 0) {
+		p.add(g.last, g.lastText, g.score*0.9)
+	}
 	if rank > 14 && g.score < 0.55 {
 		return
 	}
@@ -182,9 +187,6 @@ func (p *picker) surround(g *candidate, rank int) {
 		for _, s := range g.samples {
 			p.add(s.no, clipHead([]byte(s.text), wholeShown), g.score*0.9)
 		}
-	}
-	if g.lastText != "" && rank < 6 {
-		p.add(g.last, g.lastText, g.score*0.9)
 	}
 }
 

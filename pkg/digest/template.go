@@ -18,9 +18,19 @@ var inRun = newInRun()
 
 // templateHash is equal for lines that differ only in numbers, ids, times, paths and blanks: every run
 // with a digit, every path and every month or day name in front of a number counts as the same.
-func templateHash(line []byte) uint64 {
+func templateHash(line []byte) uint64 { return maskedHash(line, len(line)) }
+
+// openingRuns is how many runs make the opening of a line.
+const openingRuns = 7
+
+// openingHash is equal for lines whose beginnings have the same template: one message with lists of
+// different lengths, or with different names late in the line.
+func openingHash(line []byte) uint64 { return maskedHash(line, openingRuns) }
+
+// maskedHash looks at the first runs runs of line.
+func maskedHash(line []byte, runs int) uint64 {
 	h := uint64(fnvStart)
-	for i := 0; i < len(line); {
+	for i := 0; i < len(line) && runs > 0; {
 		c := line[i]
 		if !inRun[c] {
 			if c == ' ' || c == '\t' {
@@ -31,6 +41,7 @@ func templateHash(line []byte) uint64 {
 			i++
 			continue
 		}
+		runs--
 		r, digit, slash := h^0x20, false, 0
 		j := i
 		for ; j < len(line) && inRun[line[j]]; j++ {
