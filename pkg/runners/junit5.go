@@ -1,0 +1,160 @@
+package runners
+
+import (
+	"strings"
+)
+
+var (
+	junit5Row    = lazy(`^\[ +(\d+) (containers|tests) (found|skipped|started|aborted|successful|failed) +\]$`)
+	junit5Source = lazy(`^    (Method|Class|File)Source \[(.*)\]$`)
+	junit5Node   = lazy(`^([│├└─╷+'|\- ]*)([^│├└─╷+'|\- ].*?)(?: (✔|✘|↷|■|\[OK\]|\[X\]|\[S\]|\[A\]))(?: (.*))?$`)
+	junit5Attr   = lazy(`(\w+) = '([^']*)'`)
+)
+
+func junit5Parser() parser {
+	return parser{name: "junit5", kind: kindTests,
+		marks: []string{"Test run finished after ", "JUnit Jupiter", "JUnit Vintage", "Thanks for using JUnit", "Test plan execution started", "Test execution started", "[engine:"},
+		sniff: func(t *Text) match {
+			switch {
+			case t.FindPrefix("Test run finished after ", 0) >= 0:
+				return t.all(scoreCertain)
+			case t.FindPrefix("Thanks for using JUnit", 0) >= 0, t.FindPrefix("Test plan execution started", 0) >= 0,
+				t.FindPrefix("Test execution started", 0) >= 0, t.HasAny("─ JUnit Jupiter", "-- JUnit Jupiter"):
+				return t.all(scoreSure)
+			}
+			return match{}
+		}, parse: junit5Parse}
+}
+
+func junit5Parse(t *Text, f *finding) {
+	sum := t.LastPrefix("Test run finished after ")
+	junit5Failures(t, sum, f)
+	if sum < 0 {
+		f.State = StateDidNotFinish
+		f.note("no summary: the run ended before JUnit did")
+		return
+	}
+	n := map[string]int{}
+	for i := sum + 1; i < t.Len(); i++ {
+		if m := junit5Row().FindStringSubmatch(strings.TrimSpace(t.lines[i])); m != nil {
+			n[m[2]+" "+m[3]] = atoi(m[1])
+		}
+	}
+	if _, ok := n["tests failed"]; !ok {
+		f.State = StateDidNotFinish
+		return
+	}
+	skipped := n["tests skipped"] + n["tests aborted"]
+	if lost := n["tests found"] - n["tests skipped"] - n["tests started"]; n["containers skipped"] > 0 && lost > 0 {
+		skipped += lost // a skipped container does not report its tests
+	}
+	f.Tests = Counts{Passed: num(n["tests successful"]), Failed: num(n["tests failed"]), Skipped: num(skipped), Todo: num(0)}
+	switch {
+	case n["tests failed"] > 0 || n["containers failed"] > 0:
+		f.State = StateFailed
+	case n["tests successful"] == 0:
+		f.State = StateNoTests
+	default:
+		f.State = StatePassed
+	}
+}
+
+// junit5Failures reads the "Failures (n):" list before the summary.
+func junit5Failures(t *Text, sum int, f *finding) {
+	start := t.LastPrefix("Failures (")
+	if start < 0 || sum >= 0 && start > sum {
+		return
+	}
+	paths := junit5Paths(t, start)
+	for i := start + 1; i < t.Len() && (sum < 0 || i < sum); i++ {
+		l := t.lines[i]
+		if len(l) < 3 || l[:2] != "  " || l[2] == ' ' {
+			continue
+		}
+		body, next := t.block(i+1, func(l string) bool {
+			return len(l) > 2 && l[:2] == "  " && l[2] != ' ' && l[2] != '\t' || strings.HasPrefix(l, "Test run finished after ")
+		})
+		i = next - 1
+		junit5Add(t, f, l[2:], body, paths)
+	}
+}
+
+func junit5Add(t *Text, f *finding, path string, body []string, paths map[string]string) {
+	kind, class, method := "", "", ""
+	if len(body) > 0 {
+		if m := junit5Source().FindStringSubmatch(body[0]); m != nil {
+			kind, body = m[1], body[1:]
+			for _, a := range junit5Attr().FindAllStringSubmatch(m[2], -1) {
+				switch a[1] {
+				case "className":
+					class = a[2]
+				case "methodName":
+					method = a[2]
+				}
+			}
+		}
+	}
+	for j, b := range body {
+		if s, ok := strings.CutPrefix(b, "    => "); ok {
+			body[j] = s
+		}
+	}
+	fr, msg := javaTrace(body)
+	if own := junit5Own(body, class, method); own.file != "" {
+		fr = own
+	}
+	id, ok := paths[path]
+	if !ok {
+		_, rest, _ := strings.Cut(path, ":") // the engine's name
+		id = strings.ReplaceAll(rest, ":", " > ")
+	}
+	if kind == "Class" {
+		f.suite(SuiteFailure{Kind: SuiteHook, Name: id, File: fr.file, Line: fr.line, Message: msg})
+		return
+	}
+	f.fail(Failure{ID: id, File: fr.file, Line: fr.line, Message: msg})
+}
+
+// junit5Own is the frame of the test method itself, if the trace shows it.
+func junit5Own(body []string, class, method string) frame {
+	for _, l := range body {
+		if fr, c, m, _, ok := javaFrameOf(l); ok && c == class && m == method {
+			return fr
+		}
+	}
+	return frame{}
+}
+
+// junit5Paths maps "Engine:Class:name", as the failure list prints it, to the
+// path in the tree: names may hold colons themselves.
+func junit5Paths(t *Text, before int) map[string]string {
+	out := map[string]string{}
+	type level struct {
+		depth int
+		name  string
+	}
+	var stack []level
+	for i := range before {
+		l := t.lines[i]
+		if !strings.ContainsAny(l, "✔✘↷■[") {
+			continue
+		}
+		m := junit5Node().FindStringSubmatch(l)
+		if m == nil || m[1] == "" {
+			continue
+		}
+		depth := len([]rune(m[1]))
+		for len(stack) > 0 && stack[len(stack)-1].depth >= depth {
+			stack = stack[:len(stack)-1]
+		}
+		stack = append(stack, level{depth, m[2]})
+		var names []string
+		for _, s := range stack {
+			names = append(names, s.name)
+		}
+		if len(names) > 1 {
+			out[strings.Join(names, ":")] = strings.Join(names[1:], " > ")
+		}
+	}
+	return out
+}

@@ -1,0 +1,158 @@
+package runners
+
+import "strings"
+
+var (
+	shellAt      = lazy(`^(\S+?): (?:line )?(\d+): (.*)$`)
+	shellSyntax  = lazy(`(?i)(syntax error|unexpected EOF|unterminated quoted|unexpected end of file|bad substitution|parse error near)`)
+	shellMissing = lazy(`^(?:(\S+?): (?:line )?(\d+): |(?:-?\w*sh|env|timeout|nice|nohup|xargs|sudo|exec): )?(?:\d+: )?(.*?): (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*|Exec format error|Is a directory|is a directory)$`)
+	zshMissing   = lazy(`^zsh: (command not found|no such file or directory|permission denied): (.+)$`)
+	toolSays     = lazy(`^([\w.+-]+): (.+)$`)
+)
+
+// toolErrors are beginnings of what a tool says about itself rather than about
+// its input; with a non-zero exit code they are the result.
+var toolErrors = map[string][]string{
+	"grep": {"Unmatched ", "Invalid ", "Trailing backslash", "unmatched ", "missing ", "lookbehind", "warning: stray", "unrecognized option", "invalid option", "internal error", "unknown "},
+	"rg":   {"regex parse error", "error: ", "unrecognized flag", "unclosed "},
+	"sed":  {"-e expression", "can't read", "couldn't ", "no input files", "invalid option", "file "},
+	"awk":  {"cmd. line:", "syntax error", "fatal: ", "can't open"}, "gawk": {"cmd. line:", "fatal: "}, "mawk": {"line ", "cannot open"},
+	"jq":  {"error", "parse error"},
+	"git": {"'"}, "fatal": {"not a git repository", "ambiguous argument", "pathspec", "bad revision", "unable to "},
+	"curl": {"("}, "tar": {"Error ", "Cannot ", "This does not look"}, "find": {"unknown predicate", "missing argument", "paths must precede", "‘", "'"},
+	"error": {"unknown ", "unexpected argument", "unrecognized ", "invalid "},
+}
+
+func shellParser() parser {
+	return parser{name: "shell", kind: kindWrapper,
+		sniff: func(t *Text) match {
+			if !t.ExitBad() && t.Hint.Exit != nil {
+				return match{}
+			}
+			if i, _ := shellFind(t); i >= 0 {
+				return t.all(scoreLikely)
+			}
+			return match{}
+		}, parse: shellParse}
+}
+
+// shellFind looks for the shell's or a tool's own complaint; kind is "syntax",
+// "missing" or "tool".
+func shellFind(t *Text) (int, string) {
+	code, _ := t.Exit()
+	for i := t.Len() - 1; i >= 0 && i >= t.Len()-60; i-- {
+		l := t.lines[i]
+		name, rest, ok := strings.Cut(l, ": ")
+		if !ok {
+			continue
+		}
+		switch {
+		case shellSyntax().MatchString(rest) && (shellAt().MatchString(l) || strings.HasSuffix(name, "sh") || strings.HasPrefix(name, "/bin/")):
+			return i, "syntax"
+		case code == 127 || code == 126 || strings.HasSuffix(l, ": command not found"):
+			if shellMissing().MatchString(l) || zshMissing().MatchString(l) {
+				return i, "missing"
+			}
+		case zshMissing().MatchString(l):
+			return i, "missing"
+		case shellAt().MatchString(l) && shellMissing().MatchString(l):
+			return i, "missing"
+		case t.ExitBad() && toolSays().MatchString(l) && (hasAnyPrefix(rest, toolErrors[name]) || hasErrno(l)):
+			return i, "tool"
+		}
+	}
+	return -1, ""
+}
+
+func hasAnyPrefix(s string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasErrno says that the line ends with a system error's text.
+func hasErrno(l string) bool {
+	for _, s := range []string{": No such file or directory", ": Permission denied", ": Is a directory", ": Not a directory", ": File exists", ": No space left on device", ": Connection refused", ": Read-only file system"} {
+		if strings.HasSuffix(l, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func shellParse(t *Text, f *finding) {
+	i, kind := shellFind(t)
+	l := t.Line(i)
+	var file string
+	var line int
+	msg := l
+	if m := shellAt().FindStringSubmatch(l); m != nil {
+		file, line, msg = t.path(m[1]), atoi(m[2]), m[3]
+	}
+	if kind == "syntax" {
+		f.build(BuildError{File: file, Line: line, Message: message(append([]string{msg}, shellMore(t, i)...)...)})
+		f.worse(StateBuildFailed)
+		return
+	}
+	f.fail(Failure{File: file, Line: line, Message: msg})
+	f.worse(StateDidNotFinish)
+}
+
+// shellMore is the line that quotes the culprit.
+func shellMore(t *Text, i int) []string {
+	if n := t.Line(i + 1); strings.Contains(n, ": `") {
+		return []string{n[strings.Index(n, ": `")+2:]}
+	}
+	return nil
+}
+
+// silentTools print nothing when all is well, so that an empty output with exit
+// code 0 is their success; the arguments that make it so are listed.
+var silentTools = map[string][]string{
+	"tsc": nil, "eslint": nil, "flake8": nil, "shellcheck": nil, "gcc": nil, "cc": nil, "g++": nil, "clang": nil, "clang++": nil,
+	"javac": nil, "rustc": nil, "gofmt": nil, "staticcheck": nil, "go": {"build", "vet"}, "valgrind": {"-q"}, "ruff": {"check"}, "pyflakes": nil,
+}
+
+// silentParser reads an output without any text.
+func silentParser() parser {
+	return parser{name: "", kind: kindWrapper,
+		sniff: func(t *Text) match {
+			if blank(t.whole) && (t.ExitOK() || t.ExitBad()) {
+				return match{score: scoreLikely, from: 0, to: t.Len()}
+			}
+			return match{}
+		},
+		parse: func(t *Text, f *finding) {
+			switch {
+			case !t.ExitOK():
+				f.note("no output")
+			case silentClean(t.Hint.Command):
+				f.State = StatePassed
+			default:
+				f.State = StateNoTests
+				f.note("exit code 0 and no output: nothing shows that anything ran")
+			}
+		}}
+}
+
+// silentClean says that command is one call of a tool whose success is silent.
+func silentClean(command string) bool {
+	if strings.ContainsAny(command, ";|&<>$`()\n") {
+		return false
+	}
+	words := strings.Fields(command)
+	for len(words) > 1 && (words[0] == "npx" || words[0] == "env" || words[0] == "nice" || strings.Contains(words[0], "=")) {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return false
+	}
+	sub, ok := silentTools[words[0][strings.LastIndexByte(words[0], '/')+1:]]
+	if !ok || sub == nil {
+		return ok
+	}
+	return len(words) > 1 && hasAnyPrefix(words[1], sub)
+}
