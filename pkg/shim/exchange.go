@@ -1,0 +1,483 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// maxRequest bounds a body of the client.
+const maxRequest = 64 << 20
+
+// exchange is one request of the client and everything done for it.
+type exchange struct {
+	s       *Shim
+	header  http.Header // the client's
+	req     *request
+	rec     *Record
+	n       notes
+	spliced *notes // of the last splicing
+	sent    string // the body last sent, for the full record
+	window  int    // as told by an error, 0: nothing told
+	// untouched is a whole answer as the server sent it.
+	untouched string
+}
+
+func (s *Shim) serveMessages(w http.ResponseWriter, r *http.Request) {
+	x := s.exchange(r, "/v1/messages")
+	ctx := r.Context()
+	out := newSSESink(w, s.opt.Full)
+	fail := x.read(w, r)
+	if fail == nil {
+		fail = x.prepare(ctx)
+	}
+	switch {
+	case fail != nil:
+		x.refuse(out, *fail)
+	case x.req.stream:
+		x.stream(ctx, out)
+	default:
+		x.whole(ctx, out)
+	}
+	x.close(out)
+}
+
+func (s *Shim) exchange(r *http.Request, path string) *exchange {
+	return &exchange{s: s, header: r.Header, rec: &Record{Time: time.Now().UTC(), ID: randomHex(8), Path: path,
+		Model: s.target.Model, Status: http.StatusOK}}
+}
+
+// read takes the body in.
+func (x *exchange) read(w http.ResponseWriter, r *http.Request) *failure {
+	body, err := readBody(w, r)
+	if err != nil {
+		f := badRequest(err.Error())
+		return &f
+	}
+	x.rec.BytesIn = len(body)
+	body, bad := sanitize(body)
+	if bad > 0 {
+		x.n.addf("%d broken characters replaced", bad)
+	}
+	if err := checkJSON(body); err != nil {
+		f := badRequest(err.Error())
+		return &f
+	}
+	x.req = parseRequest(body)
+	x.rec.Stream, x.rec.Messages, x.rec.Tools = x.req.stream, x.req.turns, len(x.req.tools)
+	if x.req.turns == 0 {
+		f := badRequest("messages: at least one message is required")
+		return &f
+	}
+	return nil
+}
+
+// readBody reads the body into a string without a second copy.
+func readBody(w http.ResponseWriter, r *http.Request) (string, error) {
+	var b strings.Builder
+	if r.ContentLength > 0 && r.ContentLength <= maxRequest {
+		b.Grow(int(r.ContentLength))
+	}
+	_, err := io.Copy(&b, http.MaxBytesReader(w, r.Body, maxRequest))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return "", fmt.Errorf("request larger than %d MB", maxRequest>>20)
+	}
+	if err != nil {
+		return "", fmt.Errorf("request body not read: %w", err)
+	}
+	return b.String(), nil
+}
+
+// prepare splices and measures.
+func (x *exchange) prepare(ctx context.Context) *failure {
+	if err := x.s.findRoute(ctx); err != nil {
+		f := transportFailure(err, x.s.target.BaseURL)
+		return &f
+	}
+	x.splice()
+	return x.s.measure(ctx, x.req, x.header, &x.n)
+}
+
+// splice makes the forwarded body from what is known about the server now. It can be done again after a lesson.
+func (x *exchange) splice() {
+	fresh := parseRequest(x.req.in)
+	fresh.tokens, fresh.exact = x.req.tokens, x.req.exact
+	x.spliced = &notes{}
+	fresh.splice(x.s.rules(), x.spliced)
+	x.req = fresh
+}
+
+func (s *Shim) rules() spliceRules {
+	drop := map[string]bool{}
+	for _, name := range s.opt.DropTools {
+		drop[name] = true
+	}
+	return spliceRules{
+		model: s.target.Model, local: s.target.local(), chat: s.route() == RouteChat,
+		textOnly:  s.target.TextOnly || s.learned.has(lessonTextOnly),
+		alternate: s.learned.has(lessonAlternate), drop: s.learned.drops(), dropTools: drop,
+	}
+}
+
+// stream answers a streaming request.
+func (x *exchange) stream(ctx context.Context, out *sseSink) {
+	stop := keepAlive(out, x.s.opt.PingEvery)
+	defer stop()
+	if fail := x.answer(ctx, out); fail != nil {
+		x.refuse(out, *fail)
+	}
+}
+
+// keepAlive pings in the silences of out until the returned function is called.
+func keepAlive(out *sseSink, every time.Duration) (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		t := time.NewTimer(every)
+		defer t.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-t.C:
+				t.Reset(out.ping(every))
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}
+
+// answer asks until there is an answer worth giving: an empty one is asked for once more, a failed call is asked for
+// once with a call forced.
+func (x *exchange) answer(ctx context.Context, out emitter) *failure {
+	for try := 1; ; try++ {
+		p := x.repairer(out)
+		if fail := x.ask(ctx, x.body(), p); fail != nil {
+			return fail
+		}
+		switch p.settle() {
+		case endEmpty:
+			if try == 1 {
+				x.n.add("empty answer asked for again")
+				continue
+			}
+			x.rec.Outcome = EmptyAnswer
+		case endFailed:
+			x.force(ctx, p)
+		case endDone:
+		}
+		p.end()
+		return nil
+	}
+}
+
+func (x *exchange) repairer(out emitter) *repairer {
+	return &repairer{req: x.req, out: out, n: &x.n, ids: x.s.ids, schemas: x.s.tools, rec: x.rec}
+}
+
+// body is what is sent now.
+func (x *exchange) body() string {
+	return x.req.clamp(x.req.body, orZero(x.window, x.s.target.Window), x.spliced)
+}
+
+// force asks once more with tool_choice any: llama-server and vLLM then let the grammar see to a valid call.
+func (x *exchange) force(ctx context.Context, p *repairer) {
+	if x.s.opt.NoSecondAsk || x.req.required || len(x.req.tools) == 0 {
+		return
+	}
+	body := setMember(setMember(x.body(), "tool_choice", `{"type":"any"}`), "stream", "false")
+	c := &collector{}
+	second := x.repairer(c)
+	second.rec = &Record{} // its usage is added below, its findings are not the answer's
+	if fail := x.ask(ctx, body, second); fail != nil {
+		x.n.add("second ask failed: " + clip(fail.message, 120))
+		return
+	}
+	second.settle()
+	second.end()
+	x.rec.Usage.Output += second.rec.Usage.Output
+	if !p.adopt(c.message()) {
+		x.n.add("second ask with a forced call brought none")
+		return
+	}
+	x.n.add("second ask with a forced call")
+	x.rec.Forced += len(p.queue)
+	x.rec.Unexecuted = nil
+}
+
+// whole answers a request that wants one JSON message.
+func (x *exchange) whole(ctx context.Context, out *sseSink) {
+	before := x.n.len()
+	c := &collector{}
+	if fail := x.answer(ctx, c); fail != nil {
+		x.refuse(out, *fail)
+		return
+	}
+	msg := c.message()
+	if raw := x.untouched; raw != "" && x.n.len() == before {
+		msg = raw // nothing was repaired: the server's own bytes
+	}
+	out.json(http.StatusOK, msg)
+}
+
+// refuse tells the client, and the record, that there is no answer.
+func (x *exchange) refuse(out *sseSink, f failure) {
+	x.rec.Error = clip(f.message, 500)
+	if f.raw != "" && !strings.Contains(f.raw, f.message) {
+		x.rec.Error += " · " + clip(f.raw, 500)
+	}
+	x.rec.Status = f.status
+	if out.isCommitted() {
+		x.rec.Status = http.StatusOK
+	}
+	x.rec.Outcome = outcomeOf(f)
+	if f.status != 499 {
+		out.fail(f)
+	}
+}
+
+func outcomeOf(f failure) Outcome {
+	switch {
+	case f.status == 499:
+		return ClientGone
+	case f.class == classOverflow:
+		return Overflowed
+	case f.class == classStall:
+		return Stalled
+	case f.class == classTransport:
+		return Cut
+	case f.status < 500 && f.status != http.StatusTooManyRequests:
+		return Refused
+	default:
+		return Busy
+	}
+}
+
+// close writes the record.
+func (x *exchange) close(out *sseSink) {
+	rec := x.rec
+	rec.TotalMS = ms(time.Since(rec.Time))
+	if out != nil {
+		rec.BytesOut = out.bytes
+		if !out.first.IsZero() {
+			rec.FirstMS = ms(out.first.Sub(rec.Time))
+		}
+	}
+	if rec.Outcome == "" {
+		rec.Outcome = Answered
+	}
+	var b *bodies
+	if x.req != nil {
+		rec.BytesUp, rec.Prompt, rec.Counted = len(x.req.body), x.req.tokens, x.req.exact
+		x.measured()
+		if x.s.opt.Full {
+			b = &bodies{ID: rec.ID, Received: x.req.in, Forwarded: x.sent}
+			if out != nil && out.log != nil {
+				b.Answer = out.log.String()
+			}
+		}
+	}
+	rec.Route = x.s.route()
+	if x.spliced != nil {
+		rec.Changed = x.spliced.list()
+	}
+	rec.Changed = append(rec.Changed, x.n.list()...)
+	if err := x.s.rec.put(*rec, b); err != nil {
+		x.s.log.Warn("request record not written", "err", err)
+	}
+	x.s.log.Info("request", "id", rec.ID, "status", rec.Status, "outcome", rec.Outcome, "ms", int(rec.TotalMS),
+		"prompt", rec.Usage.Total(), "cached", rec.Usage.Cached, "output", rec.Usage.Output, "changed", len(rec.Changed))
+}
+
+// measured learns from the server's own usage, and doubts it where it must be wrong.
+func (x *exchange) measured() {
+	total := x.rec.Usage.Total()
+	if total == 0 || x.rec.Usage.Estimated || x.rec.Outcome != Answered {
+		return
+	}
+	w := x.s.target.Window
+	if w > 0 && total >= w-1 || (x.req.tokens > 4096 && total < x.req.tokens/2 && x.s.target.Kind == Ollama) {
+		x.rec.Suspect = fmt.Sprintf("the server read %d tokens of a prompt of about %d: it may have cut it silently", total, x.req.tokens)
+		return
+	}
+	x.s.meter.learn(x.req, total)
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// ask sends body until the server answers with something other than a reason to wait or to leave a field out, and plays
+// the answer into p.
+func (x *exchange) ask(ctx context.Context, body string, p *repairer) *failure {
+	deadline := time.Now().Add(x.s.opt.LoadWait)
+	for lessonsLeft := 12; ; {
+		x.rec.Asks++
+		fail := x.once(ctx, body, p)
+		if fail == nil || p.started || ctx.Err() != nil {
+			return x.gone(ctx, fail)
+		}
+		switch {
+		case fail.class == classLoading && time.Now().Before(deadline):
+			x.n.add("waited for the server to load")
+			if !sleep(ctx, time.Second) {
+				return x.gone(ctx, fail)
+			}
+		case lessonsLeft > 0 && x.s.study(ctx, fail, body, x):
+			lessonsLeft--
+			force := get(body, "tool_choice")
+			stream := get(body, "stream")
+			x.splice()
+			body = x.body()
+			if force != "" && !x.req.required {
+				body = setMember(setMember(body, "tool_choice", force), "stream", stream)
+			}
+		default:
+			return x.final(*fail)
+		}
+		*p = *x.fresh(p)
+	}
+}
+
+// fresh is p before its first event, for the request as it is now.
+func (x *exchange) fresh(p *repairer) *repairer {
+	n := x.repairer(p.out)
+	n.rec = p.rec
+	return n
+}
+
+// gone turns any failure after the client left into that.
+func (x *exchange) gone(ctx context.Context, fail *failure) *failure {
+	if ctx.Err() == nil {
+		return fail
+	}
+	f := failure{class: classTransport, status: 499, kind: "api_error", message: "the client left; the server's work was cancelled"}
+	return &f
+}
+
+// final gives a failure its last form.
+func (x *exchange) final(f failure) *failure {
+	switch f.class {
+	case classOverflow:
+		raw := f.raw
+		f = overflow(max(f.tokens, x.req.tokens), orZero(f.window, x.s.target.Window))
+		f.raw = raw
+	case classGrammar:
+		f.message += likelyTool(f.raw, x.req)
+	case classBadCall:
+		// A retry may bring a call that parses. A third one of the same prompt will not.
+		if x.s.strikes.hit(x.req.body) >= 3 {
+			f.status, f.kind, f.retryAfter = http.StatusBadRequest, "invalid_request_error", 0
+			f.message = "the model's tool call could not be parsed three times: " + f.message
+		}
+	}
+	return &f
+}
+
+// likelyTool names the tool a grammar error is about: the one it mentions, else the one with the oddest schema.
+func likelyTool(message string, r *request) string {
+	for _, t := range r.tools {
+		if t.name != "" && containsWord(message, t.name) {
+			return fmt.Sprintf(" (tool %s; it can be dropped for this job)", t.name)
+		}
+	}
+	best, worst := "", 0
+	for _, t := range r.tools {
+		odd := 0
+		for _, k := range []string{`"$ref"`, `"pattern"`, `"anyOf"`, `"oneOf"`, `"allOf"`, `"not"`, `"format"`, `"patternProperties"`, `"if"`, `"minLength"`, `"maxLength"`, `"propertyNames"`} {
+			odd += strings.Count(t.schema, k)
+		}
+		if odd > worst {
+			best, worst = t.name, odd
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (most likely tool %s; it can be dropped for this job)", best)
+}
+
+// once sends body one time.
+func (x *exchange) once(ctx context.Context, body string, p *repairer) *failure {
+	path, wire := "/v1/messages", body
+	chat := x.s.route() == RouteChat
+	if chat {
+		path, wire = "/v1/chat/completions", x.s.toChat(body, &x.n)
+	} else if x.s.target.Kind == Anthropic {
+		path += "?beta=true"
+	}
+	x.sent = wire
+	c, err := x.s.up.post(ctx, path, wire, x.header, x.s.learned.has(lessonLocalHost))
+	if err != nil {
+		f := transportFailure(err, x.s.target.BaseURL)
+		return &f
+	}
+	defer c.cancel(errGone)
+	if c.resp.StatusCode != http.StatusOK {
+		f := classify(c.resp.StatusCode, c.resp.Header, readLimited(c.body))
+		return &f
+	}
+	if err = x.play(c, chat, p); err == nil {
+		c.drain()
+		return nil
+	}
+	var f *failure
+	if errors.As(err, &f) {
+		return f
+	}
+	if errors.Is(err, errCut) {
+		g := failure{class: classTransport, message: errCut.Error()}.shaped()
+		return &g
+	}
+	g := transportFailure(err, x.s.target.BaseURL)
+	return &g
+}
+
+// play reads the answer in whichever of the four forms it came.
+func (x *exchange) play(c *flight, chat bool, p *repairer) error {
+	if isStream(c.resp) {
+		if chat {
+			return readChatStream(c.body, x.req, p.handle)
+		}
+		return readStream(c.body, p.handle)
+	}
+	data, err := io.ReadAll(io.LimitReader(c.body, maxAnswer+1))
+	if err != nil {
+		return err
+	}
+	msg := string(data)
+	if len(data) > maxAnswer || checkJSON(msg) != nil {
+		return errCut
+	}
+	if gjson.Get(msg, "error").Exists() && gjson.Get(msg, "type").Str != "message" {
+		f := classify(http.StatusInternalServerError, nil, msg)
+		return &f
+	}
+	if chat {
+		return playChat(msg, x.req, p.handle)
+	}
+	x.untouched = strings.TrimSpace(msg)
+	return playMessage(msg, p.handle)
+}
+
+func readLimited(r io.Reader) string {
+	data, _ := io.ReadAll(io.LimitReader(r, maxErrorBody)) // what came of an error body is enough
+	return string(data)
+}
+
+// sleep waits, or reports false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

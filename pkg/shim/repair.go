@@ -1,0 +1,558 @@
+package shim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// emitter takes the events of one answer: the SSE stream to the client, or the collector of a whole message.
+type emitter interface {
+	emit(typ, data string) error
+}
+
+// repairer passes an answer on, event by event, and repairs what the client would trip over. Text and thinking flow
+// through at once. Held back are: the message's start until there is content (so that an empty answer can be asked for
+// again), a text while it can still become a tool call, and tool calls until the stop reason is known (so that one cut
+// by max_tokens never looks complete).
+type repairer struct {
+	req     *request
+	out     emitter
+	n       *notes
+	ids     *idSet
+	schemas *schemaCache
+	rec     *Record
+
+	start    string // message_start as received
+	started  bool   // and sent
+	cur      *outBlock
+	queue    []*outBlock
+	next     int // index of the next block sent
+	textSent bool
+	toolSent bool
+
+	stop      string
+	stopSeen  bool
+	delta     string // the last message_delta
+	deltas    int
+	ended     bool // message_stop came
+	streamed  strings.Builder
+	outBytes  int
+	firstTool string
+}
+
+// outBlock is one content block on its way.
+type outBlock struct {
+	kind    string
+	start   string
+	events  []string // deltas while held
+	input   strings.Builder
+	text    strings.Builder
+	gate    *callGate
+	index   int // as received
+	at      int // as sent
+	live    bool
+	stopped bool
+}
+
+// maxKept bounds the text kept for the record's "looked like a call".
+const maxKept = 256 << 10
+
+// handle takes one event of the server. A failure ends the answer.
+func (p *repairer) handle(typ, data string) *failure {
+	switch typ {
+	case "message_start":
+		if p.start == "" {
+			p.start = data
+		}
+	case "content_block_start":
+		p.begin(data)
+	case "content_block_delta":
+		return p.append(data)
+	case "content_block_stop":
+		if b := p.find(int(gjson.Get(data, "index").Int())); b != nil {
+			p.finish(b, data)
+		}
+	case "message_delta":
+		p.delta = data
+		p.deltas++
+		if d := get(data, "delta"); d != "" {
+			if s := text(d, "stop_reason"); s != "" {
+				p.stop, p.stopSeen = s, true
+			}
+		}
+	case "message_stop":
+		p.ended = true
+	case "error":
+		f := streamFailure(data)
+		return &f
+	}
+	return nil
+}
+
+// streamFailure reads an error event, wrapped the way Anthropic does or bare.
+func streamFailure(data string) failure {
+	status := 500
+	inner := get(data, "error")
+	if strings.HasPrefix(inner, "{") {
+		if c := int(gjson.Get(inner, "code").Int()); c >= 400 && c < 600 {
+			status = c
+		}
+		if text(inner, "type") == "overloaded_error" {
+			status = 529
+		}
+	} else if c := int(gjson.Get(data, "code").Int()); c >= 400 && c < 600 {
+		status = c
+	}
+	f := classify(status, nil, data)
+	// In a stream the client acts on the type alone: overloaded waits, everything else is asked for again at once.
+	if f.kind != "overloaded_error" {
+		f.kind = "api_error"
+	}
+	return f
+}
+
+func (p *repairer) begin(data string) {
+	if p.cur != nil {
+		p.n.add("missing end of a block added")
+		p.finish(p.cur, "")
+	}
+	content := get(data, "content_block")
+	b := &outBlock{kind: text(content, "type"), start: data, index: int(gjson.Get(data, "index").Int())}
+	p.cur = b
+	switch b.kind {
+	case "tool_use":
+		b.start = p.fixToolStart(data, content)
+		p.queue = append(p.queue, b)
+	case "text":
+		if lit := text(content, "text"); lit != "" {
+			b.text.WriteString(lit)
+		}
+		if len(p.req.tools) > 0 && p.req.choice != "none" && !p.textSent && !p.toolSent && len(p.queue) == 0 {
+			b.gate = &callGate{}
+			if b.gate.feed(b.text.String()) {
+				p.queue = append(p.queue, b)
+				return
+			}
+		}
+		p.open(b)
+	default:
+		p.open(b)
+	}
+}
+
+// open sends a block's start, or queues the block behind those held back.
+func (p *repairer) open(b *outBlock) {
+	if len(p.queue) > 0 {
+		p.queue = append(p.queue, b)
+		return
+	}
+	p.release(b)
+}
+
+func (p *repairer) fixToolStart(data, content string) string {
+	fixed := content
+	if !strings.HasPrefix(get(content, "input"), "{") {
+		p.n.add("input added to a tool call")
+		fixed = setMember(fixed, "input", "{}")
+	}
+	if id := text(content, "id"); id == "" || p.ids.seen(id) {
+		p.n.add("tool call got an id of its own")
+		fixed = setMember(fixed, "id", quote("toolu_"+randomHex(12)))
+	}
+	if fixed == content {
+		return data
+	}
+	return setMember(data, "content_block", fixed)
+}
+
+func (p *repairer) find(index int) *outBlock {
+	if p.cur != nil && p.cur.index == index {
+		return p.cur
+	}
+	for i := len(p.queue) - 1; i >= 0; i-- {
+		if p.queue[i].index == index {
+			return p.queue[i]
+		}
+	}
+	return p.cur
+}
+
+func (p *repairer) append(data string) *failure {
+	d := get(data, "delta")
+	kind := text(d, "type")
+	b := p.find(int(gjson.Get(data, "index").Int()))
+	if b == nil || (b.kind == "text") != (kind == "text_delta") && kind != "citations_delta" {
+		if b = p.missingStart(kind, data); b == nil {
+			f := failure{class: classTransport, message: "the server sent a piece of a tool call without its beginning"}.shaped()
+			return &f
+		}
+	}
+	switch kind {
+	case "text_delta":
+		p.appendText(b, text(d, "text"), data)
+		return nil
+	case "input_json_delta":
+		b.input.WriteString(text(d, "partial_json"))
+	}
+	p.outBytes += len(data)
+	p.pass(b, data)
+	return nil
+}
+
+// missingStart opens the block a delta belongs to when the server forgot to.
+func (p *repairer) missingStart(kind, data string) *outBlock {
+	blank := map[string]string{"text_delta": `{"type":"text","text":""}`, "thinking_delta": `{"type":"thinking","thinking":"","signature":""}`}[kind]
+	if blank == "" {
+		return p.cur
+	}
+	p.n.add("missing start of a block added")
+	p.begin(`{"type":"content_block_start","index":` + strconv.Itoa(int(gjson.Get(data, "index").Int())) + `,"content_block":` + blank + `}`)
+	return p.cur
+}
+
+func (p *repairer) appendText(b *outBlock, s, data string) {
+	p.outBytes += len(s)
+	if b.gate != nil || b.live {
+		if b.text.Len()+len(s) <= maxKept || b.gate != nil && !b.live {
+			b.text.WriteString(s)
+		}
+	}
+	if b.live {
+		p.keep(s)
+		p.pass(b, data)
+		return
+	}
+	b.events = append(b.events, data)
+	if b.gate == nil || b.gate.feed(s) || len(p.queue) != 1 {
+		return
+	}
+	p.queue = nil
+	p.release(b) // it can no longer become a call
+}
+
+// keep remembers streamed text for the record.
+func (p *repairer) keep(s string) {
+	if strings.TrimSpace(s) != "" {
+		p.textSent = true
+	}
+	if p.streamed.Len()+len(s) <= maxKept {
+		p.streamed.WriteString(s)
+	}
+}
+
+func (p *repairer) pass(b *outBlock, data string) {
+	if !b.live {
+		b.events = append(b.events, data)
+		return
+	}
+	p.send("content_block_delta", b, data)
+}
+
+// finish ends a block. data is the server's own event, "" when it sent none.
+func (p *repairer) finish(b *outBlock, data string) {
+	if b.stopped {
+		return
+	}
+	b.stopped = true
+	if p.cur == b {
+		p.cur = nil
+	}
+	if b.live {
+		p.send("content_block_stop", b, orElse(data, `{"type":"content_block_stop","index":`+strconv.Itoa(b.index)+`}`))
+	}
+}
+
+// release sends a block's start and everything held of it.
+func (p *repairer) release(b *outBlock) {
+	p.sendStart()
+	b.live, b.at = true, p.next
+	p.next++
+	p.send("content_block_start", b, b.start)
+	if b.kind == "text" {
+		p.keep(b.text.String())
+	}
+	for _, e := range b.events {
+		p.send("content_block_delta", b, e)
+	}
+	b.events = nil
+	if b.kind == "tool_use" {
+		p.toolSent = true
+	}
+	if b.stopped {
+		p.send("content_block_stop", b, `{"type":"content_block_stop","index":`+strconv.Itoa(b.index)+`}`)
+	}
+}
+
+func (p *repairer) send(typ string, b *outBlock, data string) {
+	if b.index != b.at {
+		data = setMember(data, "index", strconv.Itoa(b.at))
+	}
+	_ = p.out.emit(typ, data) // a client that is gone ends the exchange through its context
+}
+
+// sendStart sends message_start, with an id nobody had before and a usage.
+func (p *repairer) sendStart() {
+	if p.started {
+		return
+	}
+	p.started = true
+	data := p.start
+	if get(data, "message") == "" {
+		p.n.add("missing start of the message added")
+		data = `{"type":"message_start","message":{"type":"message","role":"assistant","model":` + quote(p.req.model) + `,"content":[],"stop_reason":null,"stop_sequence":null}}`
+	}
+	msg := get(data, "message")
+	fixed := msg
+	if id := text(msg, "id"); id == "" || p.ids.seen(id) {
+		p.n.add("message got an id of its own")
+		fixed = setMember(fixed, "id", quote("msg_"+randomHex(12)))
+	}
+	if c := get(msg, "content"); !strings.HasPrefix(c, "[") {
+		fixed = setMember(fixed, "content", "[]")
+	}
+	if usage := get(msg, "usage"); promptTokens(usage) == 0 {
+		if !strings.HasPrefix(usage, "{") {
+			usage = `{"input_tokens":0,"output_tokens":0}`
+		}
+		if p.req.tokens > 0 {
+			p.n.add("usage filled in")
+			usage = setMember(usage, "input_tokens", strconv.Itoa(p.req.tokens))
+		}
+		fixed = setMember(fixed, "usage", usage)
+	}
+	if fixed != msg {
+		data = setMember(data, "message", fixed)
+	}
+	_ = p.out.emit("message_start", data)
+}
+
+// promptTokens is the whole prompt in a usage object, the way the client counts: fresh, cached and written to a cache.
+func promptTokens(usage string) int {
+	return int(gjson.Get(usage, "input_tokens").Int() + gjson.Get(usage, "cache_read_input_tokens").Int() +
+		gjson.Get(usage, "cache_creation_input_tokens").Int())
+}
+
+// ending is what a complete answer amounts to before its held blocks are sent.
+type ending int
+
+const (
+	endDone   ending = iota
+	endEmpty         // nothing at all: worth a second try
+	endFailed        // clearly a tool call that cannot be executed: worth a forced second ask
+)
+
+// truncated tells whether the server stopped for want of room.
+func (p *repairer) truncated() bool {
+	return p.stop == "max_tokens" || p.stop == "model_context_window_exceeded"
+}
+
+// settle looks at what is held when the server has finished and turns printed calls into real ones.
+func (p *repairer) settle() ending {
+	if p.cur != nil {
+		p.n.add("missing end of a block added")
+		p.finish(p.cur, "")
+	}
+	if !p.started && p.blank() {
+		return endEmpty
+	}
+	for _, b := range p.queue {
+		if b.kind == "tool_use" {
+			if why := p.incomplete(b); why != "" {
+				p.rec.fail(b.name() + ": " + why)
+				p.replaceByText(b, why)
+				if !p.truncated() {
+					return endFailed
+				}
+			}
+		}
+	}
+	return p.settleText()
+}
+
+// blank is true when the answer holds nothing but white space.
+func (p *repairer) blank() bool {
+	for _, b := range p.queue {
+		if b.kind == "tool_use" || strings.TrimSpace(b.text.String()) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *repairer) settleText() ending {
+	if len(p.queue) != 1 || p.queue[0].gate == nil || p.textSent || p.toolSent {
+		return endDone
+	}
+	b := p.queue[0]
+	c, kind := readCall(b.text.String(), p.req, p.schemas)
+	switch kind {
+	case goodCall:
+		p.n.add("printed call of " + c.name + " became a tool call")
+		p.rec.Converted++
+		p.queue[0] = p.callBlock(b.index, c)
+		return endDone
+	case failedCall:
+		if p.truncated() {
+			c.why += " (cut off by the output limit)"
+		}
+		p.rec.fail("printed call: " + c.why)
+		if !p.truncated() {
+			return endFailed
+		}
+	}
+	return endDone
+}
+
+// callBlock is a complete tool_use block.
+func (p *repairer) callBlock(index int, c call) *outBlock {
+	return toolBlock(index, "toolu_"+randomHex(12), c.name, c.args)
+}
+
+func toolBlock(index int, id, name, args string) *outBlock {
+	i := strconv.Itoa(index)
+	b := &outBlock{kind: "tool_use", index: index, stopped: true,
+		start:  `{"type":"content_block_start","index":` + i + `,"content_block":{"type":"tool_use","id":` + quote(id) + `,"name":` + quote(name) + `,"input":{}}}`,
+		events: []string{`{"type":"content_block_delta","index":` + i + `,"delta":{"type":"input_json_delta","partial_json":` + quote(args) + `}}`}}
+	b.input.WriteString(args)
+	return b
+}
+
+func (b *outBlock) name() string { return text(get(b.start, "content_block"), "name") }
+
+// incomplete says why a tool call must not be executed, "" when it may. A call whose JSON is whole counts as complete
+// even when max_tokens was reached with its last character; one without any input cannot be told from a cut one.
+func (p *repairer) incomplete(b *outBlock) string {
+	raw := b.input.String()
+	initial := get(get(b.start, "content_block"), "input")
+	if strings.TrimSpace(raw) == "" {
+		raw = initial
+	}
+	trimmed := strings.TrimSpace(raw)
+	if !strings.HasPrefix(trimmed, "{") || !shallow(trimmed) || !gjson.Valid(trimmed) {
+		if p.truncated() {
+			return fmt.Sprintf("cut off by the output limit after %d characters", len(raw))
+		}
+		return "its JSON is broken"
+	}
+	last := p.queue[len(p.queue)-1] == b
+	if p.truncated() && last && isEmptyObject(trimmed) {
+		return "cut off by the output limit before its arguments"
+	}
+	return ""
+}
+
+func isEmptyObject(s string) bool {
+	for range members(s) {
+		return false
+	}
+	return true
+}
+
+// replaceByText puts a sentence in the place of a call that must not run.
+func (p *repairer) replaceByText(b *outBlock, why string) {
+	name := b.name()
+	p.n.add("call of " + name + " withheld: " + why)
+	s := fmt.Sprintf("[The call of %s was not executed: %s.]", name, why)
+	i := strconv.Itoa(b.index)
+	b.kind, b.stopped = "text", true
+	b.start = `{"type":"content_block_start","index":` + i + `,"content_block":{"type":"text","text":""}}`
+	b.events = []string{`{"type":"content_block_delta","index":` + i + `,"delta":{"type":"text_delta","text":` + quote(s) + `}}`}
+	b.text.Reset()
+	b.text.WriteString(s)
+}
+
+// adopt puts the calls of a forced second answer in the place of what is held. It reports whether there was one.
+func (p *repairer) adopt(message string) bool {
+	var calls []*outBlock
+	for e := range elements(get(message, "content")) {
+		b := get(message, "content")[e.valAt:e.end]
+		if text(b, "type") != "tool_use" {
+			continue
+		}
+		args := get(b, "input")
+		t, ok := p.req.tool(text(b, "name"))
+		if !ok || !strings.HasPrefix(args, "{") || p.schemas.misfit(t.schema, args) != "" {
+			continue
+		}
+		calls = append(calls, toolBlock(len(calls)+1000, "toolu_"+randomHex(12), t.name, args))
+	}
+	if s := text(message, "stop_reason"); len(calls) == 0 || s == "max_tokens" && len(calls) == 1 && isEmptyObject(calls[0].input.String()) {
+		return false
+	}
+	p.queue = calls
+	p.stop = "tool_use"
+	return true
+}
+
+// end sends what is held and the ends of the message.
+func (p *repairer) end() {
+	hasTool := p.toolSent
+	for _, b := range p.queue {
+		hasTool = hasTool || b.kind == "tool_use"
+		if b.kind == "tool_use" {
+			p.rec.Calls++
+		}
+		if b.kind == "text" {
+			p.keepHeld(b)
+		}
+		p.release(b)
+	}
+	p.queue = nil
+	p.sendStart()
+	if what, ok := looksLikeCall(p.streamed.String(), p.req); ok && !hasTool && len(p.rec.Unexecuted) == 0 {
+		p.rec.fail(what)
+	}
+	_ = p.out.emit("message_delta", p.finalDelta(hasTool))
+	if !p.ended {
+		p.n.add("missing end of the message added")
+	}
+	_ = p.out.emit("message_stop", `{"type":"message_stop"}`)
+}
+
+// keepHeld makes a released block's events match its text.
+func (p *repairer) keepHeld(b *outBlock) {
+	if len(b.events) == 0 && text(get(b.start, "content_block"), "text") == "" && b.text.Len() > 0 {
+		b.events = []string{`{"type":"content_block_delta","index":` + strconv.Itoa(b.index) + `,"delta":{"type":"text_delta","text":` + quote(b.text.String()) + `}}`}
+	}
+}
+
+// finalDelta is message_delta with a stop reason that fits the blocks, and a usage.
+func (p *repairer) finalDelta(hasTool bool) string {
+	stop := p.stop
+	switch {
+	case hasTool && (stop == "" || stop == "end_turn" || p.truncated()):
+		stop = "tool_use"
+	case !hasTool && (stop == "" || stop == "tool_use"):
+		stop = "end_turn"
+	}
+	data := p.delta
+	if data == "" {
+		data = `{"type":"message_delta","delta":{"stop_reason":null,"stop_sequence":null},"usage":{}}`
+	}
+	if d := get(data, "delta"); text(d, "stop_reason") != stop {
+		if stop != p.stop {
+			p.n.addf("stop reason %s became %s", orElse(p.stop, "(none)"), stop)
+		}
+		if d == "" {
+			d = "{}"
+		}
+		data = setMember(data, "delta", setMember(d, "stop_reason", quote(stop)))
+	}
+	usage := get(data, "usage")
+	if !gjson.Get(usage, "output_tokens").Exists() {
+		p.n.add("usage filled in")
+		if !strings.HasPrefix(usage, "{") {
+			usage = "{}"
+		}
+		data = setMember(data, "usage", setMember(usage, "output_tokens", strconv.Itoa((p.outBytes+3)/4)))
+	}
+	p.rec.Stop = stop
+	if !hasTool && !p.textSent {
+		p.rec.Outcome = EmptyAnswer // nothing, or nothing but thinking
+	}
+	p.rec.use(get(get(p.start, "message"), "usage"), get(data, "usage"), p.req)
+	return data
+}
