@@ -13,6 +13,9 @@ const maxConcepts = 32
 // pairWeight is what two words of the question side by side add, times their rarity.
 const pairWeight = 0.5
 
+// phrasePart is what a word counts for that is part of a known phrase, which counts itself.
+const phrasePart = 0.6
+
 // concept is one content word, identifier or quoted phrase of a question.
 type concept struct {
 	text   string
@@ -29,6 +32,7 @@ type variant struct {
 	hash    uint64
 	concept uint8
 	weight  float64 // what a match is worth: kind of relation × rarity of the word
+	kind    float64 // 1 the word itself, less for its kin
 	gate    bool    // only tells that the concept's needle should be looked for
 }
 
@@ -99,24 +103,27 @@ func newQuery(d *Doc, question string) *query {
 			}
 		}
 	}
-	sentenceStart := true
+	sentenceStart, proper := true, map[string]bool{}
 	for f := range strings.FieldsSeq(rest) {
 		w := strings.TrimFunc(f, func(r rune) bool { return strings.ContainsRune(".,;:!?\"'`()“”‘’…", r) })
-		if looksLikeName(w, sentenceStart) {
+		if looksLikeName(w) {
 			vs = q.addNeedle(d, w, vs)
+		} else if !sentenceStart && isProper(w) {
+			proper[lower(w)] = true
 		}
 		sentenceStart = strings.HasSuffix(f, ".") || strings.HasSuffix(f, "?")
 	}
 	vs = q.addWords(d, rest, vs)
 	q.index(vs)
-	for _, c := range q.concepts {
+	for i, c := range q.concepts {
+		q.concepts[i].named = c.named || proper[c.text]
 		q.total += c.weight * c.rarity // a pair has weight 0
 	}
 	return q
 }
 
 // looksLikeName is true for identifiers: digits with letters, inner punctuation or capitals.
-func looksLikeName(w string, start bool) bool {
+func looksLikeName(w string) bool {
 	var digit, letter, upper, mid, hyphen bool
 	for i := range len(w) {
 		switch c := w[i]; {
@@ -127,7 +134,7 @@ func looksLikeName(w string, start bool) bool {
 			letter = true
 		case c >= 'a' && c <= 'z', c >= 0x80:
 			letter = true
-		case c == '-':
+		case c == '-', c == '/' && !upper && !digit: // either/or of plain words
 			hyphen = true
 		case c == '\'':
 		default:
@@ -137,15 +144,19 @@ func looksLikeName(w string, start bool) bool {
 	return len(w) > 1 && (digit && (letter || mid || hyphen) || mid && letter || upper)
 }
 
+// isProper is true for a word with a capital that does not stand at the start of a sentence.
+func isProper(w string) bool { return len(w) > 2 && w[0] >= 'A' && w[0] <= 'Z' }
+
 // addNeedle adds an identifier or phrase that must be found as it is written, in any case.
 func (q *query) addNeedle(d *Doc, s string, vs []variant) []variant {
+	written := s
 	s = lower(s)
 	if len(q.concepts) >= maxConcepts/2 || q.has(s) {
 		return vs
 	}
 	var gate uint64
 	low := math.MaxInt
-	for _, w := range words(s) {
+	for _, w := range words(written) {
 		h := stemHash(w)
 		if n := d.df(h); n < low {
 			low, gate = n, h
@@ -158,7 +169,7 @@ func (q *query) addNeedle(d *Doc, s string, vs []variant) []variant {
 		s = v
 	}
 	c := concept{text: s, needle: s, weight: 1.4, rarity: d.idf(low), named: true, known: low > 0}
-	vs = append(vs, variant{hash: gate, concept: uint8(len(q.concepts)), weight: c.rarity * c.weight, gate: true}) //nolint:gosec // < maxConcepts
+	vs = append(vs, variant{hash: gate, concept: uint8(len(q.concepts)), weight: c.rarity * c.weight, kind: 1, gate: true}) //nolint:gosec // < maxConcepts
 	q.concepts = append(q.concepts, c)
 	return vs
 }
@@ -182,11 +193,11 @@ func (q *query) addWords(d *Doc, s string, vs []variant) []variant {
 		}
 	}
 	table, stop, weak := relatedTable(), stopWords(), weakWords()
-	seen := map[string]bool{}
+	seen, inPhrase := map[string]bool{}, 0 // inPhrase: words below this index belong to a phrase
 	for i, w := range ws {
 		st := stemString(w)
 		if phrase, n := longestPhrase(table, ws[i:]); n > 1 && !seen[phrase] && len(q.concepts) < maxConcepts {
-			seen[phrase] = true
+			seen[phrase], inPhrase = true, i+n
 			vs = q.addConcept(d, strings.Join(ws[i:i+n], " "), 0.8, table[phrase], ws[i:i+n], vs)
 		}
 		if stop[w] || seen[st] || len(q.concepts) >= maxConcepts || len(w) < 2 && !isDigits(w) {
@@ -202,10 +213,13 @@ func (q *query) addWords(d *Doc, s string, vs []variant) []variant {
 		case weak[w]:
 			weight = 0.5
 		}
+		if i < inPhrase {
+			weight *= phrasePart
+		}
 		vs = q.addConcept(d, w, weight, table[st], []string{w}, vs)
 		q.addPair(d, ws, i)
 		if i+1 < len(ws) && !stop[ws[i+1]] { // "time out" is also written "timeout"
-			vs = append(vs, variant{hash: stemHash(w + ws[i+1]), concept: uint8(len(q.concepts) - 1), weight: d.idf(d.df(stemHash(w + ws[i+1])))}) //nolint:gosec // < maxConcepts
+			vs = append(vs, variant{hash: stemHash(w + ws[i+1]), concept: uint8(len(q.concepts) - 1), weight: d.idf(d.df(stemHash(w + ws[i+1]))), kind: 1}) //nolint:gosec // < maxConcepts
 		}
 	}
 	return vs
@@ -265,7 +279,7 @@ func (q *query) addConcept(d *Doc, text string, weight float64, kins []kin, self
 			c.known = true
 			c.rarity = min(c.rarity, d.idf(low))
 		}
-		v := variant{concept: id, weight: w * weight * d.idf(low), hash: hs[0]}
+		v := variant{concept: id, weight: w * weight * d.idf(low), kind: w, hash: hs[0]}
 		if len(hs) == 1 {
 			vs = append(vs, v)
 			return

@@ -74,7 +74,7 @@ func readFacts(question, answer string) facts {
 			continue
 		}
 		lw := lower(w)
-		hard := strings.ContainsAny(w, "0123456789") || looksLikeName(w, false)
+		hard := strings.ContainsAny(w, "0123456789") || looksLikeName(w)
 		switch {
 		case hard && !strings.Contains(q, lw):
 			f.must = append(f.must, strings.TrimPrefix(lw, "v"))
