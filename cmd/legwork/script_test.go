@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"legwork/pkg/cli"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"legwork": func() {
+			os.Exit(cli.Main(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+		},
+	})
+}
+
+// TestScript runs the sessions under testdata/script. Each has a home of its own, and no model server:
+// LEGWORK_LOCAL_SERVERS is empty.
+func TestScript(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("LEGWORK_CONFIG_HOME", filepath.Join(e.WorkDir, "home", "config"))
+			e.Setenv("LEGWORK_STATE_HOME", filepath.Join(e.WorkDir, "home", "state"))
+			e.Setenv("LEGWORK_LOCAL_SERVERS", "none")
+			return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o755)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":   cmdExits,
+			"jsonhas": cmdJSONHas,
+			"gone":    cmdGone,
+		},
+	})
+}
+
+// exits CODE COMMAND ARGS... runs a command and compares its exit code.
+func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARGS...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if err != nil {
+		if _, e := fmt.Sscanf(err.Error(), "exit status %d", &got); e != nil {
+			ts.Fatalf("%v", err)
+		}
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// jsonhas PATH VALUE looks at the last stdout: keys separated by dots, numbers for list places.
+func cmdJSONHas(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: jsonhas PATH VALUE")
+	}
+	dec := json.NewDecoder(bytes.NewReader([]byte(ts.ReadFile("stdout"))))
+	dec.UseNumber()
+	var v any
+	ts.Check(dec.Decode(&v))
+	for key := range strings.SplitSeq(args[0], ".") {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[key]
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i >= len(x) {
+				ts.Fatalf("%s: no element %q among %d", args[0], key, len(x))
+			}
+			v = x[i]
+		default:
+			v = nil
+		}
+	}
+	if got := fmt.Sprint(v); (got == args[1]) == neg {
+		ts.Fatalf("%s is %s, want %s (negated: %v)", args[0], got, args[1], neg)
+	}
+}
+
+// gone FILE waits until the process whose pid stands in FILE is no more.
+func cmdGone(ts *testscript.TestScript, _ bool, args []string) {
+	pid := strings.TrimSpace(ts.ReadFile(args[0]))
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		b, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+		if err != nil || bytes.Contains(b, []byte(") Z")) {
+			return
+		}
+	}
+	ts.Fatalf("process %s still lives", pid)
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+
+	"legwork/pkg/mcpserver"
+)
+
+// version is set by the release build.
+var version = "0.1.0"
+
+type versionCmd struct{}
+
+// Run prints the version and the commit it was built from, where that is known.
+func (c *versionCmd) Run(a *app) error {
+	commit := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+				commit = s.Value[:12]
+			}
+		}
+	}
+	if a.global.JSON {
+		return a.printJSON(map[string]string{"version": version, "commit": commit})
+	}
+	a.printf("%s\n", strings.TrimSpace("legwork "+version+" "+commit))
+	return nil
+}
+
+// builtinAutoUse stands in when the configuration cannot be read.
+func builtinAutoUse() []string { return []string{"offload", "research"} }
+
+type mcpCmd struct{}
+
+// Run serves MCP until the client goes. A configuration that cannot be read does not keep the server
+// from starting: every tool then answers with what is wrong.
+func (c *mcpCmd) Run(ctx context.Context, a *app) error {
+	a.openLog()
+	autoUse := builtinAutoUse()
+	if cfg, err := a.load(); err == nil {
+		autoUse = cfg.AutoUse
+	} else {
+		a.log.Error("configuration", "err", err)
+	}
+	srv, err := mcpserver.New(mcpserver.Options{
+		Version: version, AutoUse: autoUse, Children: a.children, Logger: a.log,
+		Verbs: &mcpserver.Verbs{
+			Dir: a.dir(), Offload: a.offload, Models: a.modelsText, Configure: a.configure, Complete: a.complete,
+			RegisterEndpoint: a.registerEndpoint, RegisterModel: a.registerModel, RequestModel: a.requestModel,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	// The client sends SIGINT twice and SIGTERM 100 ms later; the second signal must not kill us
+	// while the first is being carried out.
+	sctx, stop := signal.NotifyContext(ctx, stopSignals()...)
+	defer stop()
+	return srv.Serve(sctx, a.stdin, a.stdout)
+}
+
+type hookCmd struct {
+	SessionStart sessionStartCmd `cmd:"" name:"session-start" help:"Print the reminder for the start of a session."`
+}
+
+type sessionStartCmd struct{}
+
+// reminders say, for each tool that may stand in auto_use, when Claude should choose it.
+var reminders = []struct{ tool, text string }{
+	{"offload", "for a command or file whose output will be long or noisy (tests, builds, logs), %s with your question instead of Bash or Read"},
+	{"research", "for questions that need web pages, %s"},
+	{"delegate", "for a file that a test can judge, write the test and %s"},
+	{"run_agent", "for mechanical multi-step edits, %s"},
+}
+
+// Run prints one short text, the same at startup, resume, clear and compact, so that the prompt's
+// front stays the same. It never fails a session: without a configuration the defaults speak.
+func (c *sessionStartCmd) Run(a *app) error {
+	autoUse := builtinAutoUse()
+	if cfg, err := a.load(); err == nil {
+		autoUse = cfg.AutoUse
+	}
+	if text := reminder(autoUse, mcpserver.ToolNames()); text != "" {
+		a.printf("%s\n", text)
+	}
+	return nil
+}
+
+// toolPrefix is how Claude Code names our tools when the plugin is installed.
+const toolPrefix = "mcp__plugin_legwork_legwork__"
+
+func reminder(autoUse, known []string) string {
+	has := func(list []string, name string) bool {
+		for _, x := range list {
+			if x == name {
+				return true
+			}
+		}
+		return false
+	}
+	var parts []string
+	for _, r := range reminders {
+		if has(autoUse, r.tool) && has(known, r.tool) {
+			parts = append(parts, fmt.Sprintf(r.text, toolPrefix+r.tool))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "legwork: " + strings.Join(parts, "; ") + "."
+}
