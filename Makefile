@@ -1,0 +1,42 @@
+# make test     everything CI checks; installs what the tests need (git, Go, npm are required)
+# make bench    the measured promises, printed as tables and kept in bench/PERFORMANCE.md
+GO ?= go
+LINT = $(GO) tool -modfile=tools/go.mod golangci-lint
+CROSS = linux/amd64 linux/arm64 darwin/arm64 darwin/amd64 windows/amd64
+
+.PHONY: build test unit lint vet cross e2e deps bench bench-peers test-live fuzz clean
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o legwork ./cmd/legwork
+
+test: deps vet lint unit cross e2e
+
+deps:
+	sh test/deps.sh
+
+vet:
+	$(GO) vet ./...
+
+lint:
+	$(LINT) run ./...
+
+unit:
+	$(GO) test -race -timeout 14m $$($(GO) list ./... | grep -v /test/)
+
+e2e:
+	$(GO) test -count=1 -timeout 10m ./test/...
+
+cross:
+	@for p in $(CROSS); do echo "build $$p"; \
+	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -o /dev/null ./cmd/legwork || exit 1; done
+	GOOS=windows $(GO) vet ./...
+	GOOS=darwin $(GO) vet ./...
+
+test-live:
+	$(GO) test -count=1 -timeout 30m -run Live ./...
+
+bench:
+	$(GO) run ./bench/perf -write bench/PERFORMANCE.md
+
+clean:
+	rm -rf legwork dist

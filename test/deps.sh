@@ -1,0 +1,27 @@
+#!/bin/sh
+# Installs what the tests need beyond Go, git and npm: the pinned Claude Code client, and, where apt
+# and the rights for it exist, searx for the research tests and the test runners the gates are tried
+# with. What cannot be installed is said in one line; the tests that need it say so again.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+
+if command -v npm >/dev/null 2>&1; then
+  if [ ! -e "$here/e2e/node_modules/.package-lock.json" ] || [ "$here/e2e/package-lock.json" -nt "$here/e2e/node_modules/.package-lock.json" ]; then
+    npm ci --prefix "$here/e2e" --no-audit --no-fund --loglevel=error
+  fi
+else
+  echo "deps: npm is missing: the tests with the real Claude Code client will not run" >&2
+fi
+
+need=
+command -v searx-run >/dev/null 2>&1 || need="$need searx"
+command -v pytest >/dev/null 2>&1 || need="$need python3-pytest"
+if [ -n "$need" ]; then
+  if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
+    apt-get update -q >/dev/null 2>&1 || true
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $need >/dev/null 2>&1 ||
+      echo "deps: apt could not install$need: the tests that need them will not run" >&2
+  else
+    echo "deps: not installed:$need: the tests that need them will not run" >&2
+  fi
+fi
