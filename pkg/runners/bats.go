@@ -3,7 +3,7 @@ package runners
 import "strings"
 
 var (
-	batsPretty  = lazy(`^ (✓|✗|-) (.+?)(?: \[\d+(?:ms)?\])?$`)
+	batsPretty  = lazy(`^(?:.*?\d+/\d+)? (✓|✗|-) (.+?)(?: \[\d+(?:ms)?\])?$`) // on a terminal the line is drawn twice
 	batsTap     = lazy(`^(ok|not ok) (\d+) (.*)$`)
 	batsSummary = lazy(`^(\d+) tests?, (\d+) failures?(?:, (\d+) skipped)?(?:, (\d+) not run)?(?: in [\d.]+ seconds?)?$`)
 	batsPlace   = lazy(`in test file (.+?), line (\d+)\)`)
@@ -49,7 +49,7 @@ func batsParse(t *Text, f *finding) {
 			continue
 		}
 		if m := batsPretty().FindStringSubmatch(l); m != nil {
-			body, next := t.block(i+1, func(l string) bool { return !strings.HasPrefix(l, "   ") })
+			body, next := t.block(i+1, func(l string) bool { return !strings.HasPrefix(l, "   ") || batsPretty().MatchString(l) })
 			name, _, _ := strings.Cut(m[2], " (skipped")
 			batsCount(t, f, m[1] != "✗", m[1] == "-", name, body)
 			i = next - 1

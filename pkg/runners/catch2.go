@@ -17,9 +17,11 @@ var (
 
 func catchParser() parser {
 	return parser{name: "catch2", kind: kindTests,
-		marks: []string{"Catch", "All tests passed (", "test cases:", " test case", "No tests ran", "<Catch"},
+		marks: []string{"Catch", "All tests passed (", "test cases:", " test case", "No tests ran", "<Catch", `.global" name="`},
 		sniff: func(t *Text) match {
 			switch {
+			case catchJUnitAt(t) >= 0:
+				return t.all(scoreCertain + 2)
 			case lastMatch(t, catchAll()) >= 0, lastMatch(t, catchCases()) >= 0, t.Has("<Catch name="), t.Has("<Catch2TestRun"):
 				return t.all(scoreCertain)
 			case t.FindPrefix("No tests ran", 0) >= 0, t.FindPrefix("No test cases matched ", 0) >= 0, t.Has(" host application."):
@@ -34,6 +36,10 @@ func catchParser() parser {
 func catchParse(t *Text, f *finding) {
 	if i := t.Find("<Catch", 0); i >= 0 && t.HasAny("<Catch name=", "<Catch2TestRun") {
 		catchXML(t, i, f)
+		return
+	}
+	if i := catchJUnitAt(t); i >= 0 {
+		catchJUnit(t, i, f)
 		return
 	}
 	fatal := catchBlocks(t, f)
@@ -247,4 +253,73 @@ func (n catchNode) walk(t *Text, f *finding, path []string) {
 	for _, c := range n.Nodes {
 		c.walk(t, f, path)
 	}
+}
+
+// catchJUnitAt finds Catch2's own JUnit report, whose test cases are sections.
+func catchJUnitAt(t *Text) int {
+	if !t.Has(`.global" name="`) {
+		return -1
+	}
+	return t.FindPrefix("<testsuites", 0)
+}
+
+var catchAt = lazy(`^\s*at (.+):(\d+)$`)
+
+func catchJUnit(t *Text, i int, f *finding) {
+	var root catchNode
+	d := xml.NewDecoder(strings.NewReader(strings.Join(t.lines[i:], "\n")))
+	if err := d.Decode(&root); err != nil {
+		f.State = StateDidNotFinish
+		f.note("the JUnit report is incomplete")
+		return
+	}
+	failed := map[string]bool{} // by test case
+	for _, suite := range root.Nodes {
+		for _, c := range suite.Nodes {
+			if c.XMLName.Local != "testcase" {
+				continue
+			}
+			path := strings.Split(c.attr("name"), "/")
+			failed[path[0]] = failed[path[0]] || false
+			for _, bad := range c.Nodes {
+				if n := bad.XMLName.Local; n != "failure" && n != "error" {
+					continue
+				}
+				failed[path[0]] = true
+				f.fail(catchJUnitFailure(t, strings.Join(path, " > "), strings.Split(bad.Text, "\n")))
+			}
+		}
+	}
+	f.Tests = Counts{Passed: num(0), Failed: num(0), Skipped: num(0), Todo: num(0)}
+	for _, bad := range failed {
+		if bad {
+			bump(&f.Tests.Failed, 1)
+		} else {
+			bump(&f.Tests.Passed, 1)
+		}
+	}
+	switch {
+	case len(f.Failures) > 0:
+		f.State = StateFailed
+	case len(failed) == 0:
+		f.State = StateNoTests
+	default:
+		f.State = StatePassed
+	}
+}
+
+func catchJUnitFailure(t *Text, id string, lines []string) Failure {
+	x := Failure{ID: id}
+	var keep []string
+	for _, l := range lines {
+		if m := catchAt().FindStringSubmatch(l); m != nil {
+			x.File, x.Line = t.path(m[1]), atoi(m[2])
+			continue
+		}
+		if strings.TrimSpace(l) != "FAILED:" && !blank(l) {
+			keep = append(keep, l)
+		}
+	}
+	x.Message = catchMessage(keep)
+	return x
 }

@@ -4,10 +4,10 @@ import "strings"
 
 var (
 	goCrashHead  = lazy(`^(?:panic: |fatal error: |runtime: goroutine stack exceeds |SIGQUIT: quit)(.*)$`)
-	goCrashFrame  = lazy(`^\s+(\S.*\.(?:go|s)):(\d+)(?: \+0x[0-9a-f]+)?$`)
-	rustWord = lazy(`^thread '(.*?)'(?: \(\d+\))? panicked at (.*)$`)
-	rustAt   = lazy(`^\s+at (\S+):(\d+)(?::\d+)?$`)
-	rustOld  = lazy(`^'(.*)', (\S+?):(\d+):\d+$`)
+	goCrashFrame = lazy(`^\s+(\S.*\.(?:go|s)):(\d+)(?: \+0x[0-9a-f]+)?$`)
+	rustWord     = lazy(`^thread '(.*?)'(?: \(\d+\))? panicked at (.*)$`)
+	rustAt       = lazy(`^\s+at (\S+):(\d+)(?::\d+)?$`)
+	rustOld      = lazy(`^'(.*)', (\S+?):(\d+):\d+$`)
 )
 
 func goCrashParser() parser {

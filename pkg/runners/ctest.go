@@ -171,17 +171,20 @@ func ctestListedFailures(t *Text, f *finding) {
 	if i < 0 {
 		return
 	}
-	known := map[string]bool{}
-	for _, x := range f.Failures {
-		known[x.ID] = true
+	known := map[string]int{}
+	for j, x := range f.Failures {
+		known[x.ID] = j + 1
 	}
 	for i++; i < t.Len(); i++ {
 		m := ctestListed().FindStringSubmatch(t.lines[i])
 		if m == nil {
 			return
 		}
-		if !known[m[2]] {
+		switch j := known[m[2]]; {
+		case j == 0:
 			f.fail(Failure{ID: m[2], Message: m[3]})
+		case m[3] != "Failed" && m[3] != "Not Run" && !strings.Contains(f.Failures[j-1].Message, m[3]):
+			f.Failures[j-1].Message = message(m[3], f.Failures[j-1].Message)
 		}
 	}
 }

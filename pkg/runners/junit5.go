@@ -63,6 +63,7 @@ func junit5Parse(t *Text, f *finding) {
 func junit5Failures(t *Text, sum int, f *finding) {
 	start := t.LastPrefix("Failures (")
 	if start < 0 || sum >= 0 && start > sum {
+		junit5Details(t, f)
 		return
 	}
 	paths := junit5Paths(t, start)
@@ -157,4 +158,71 @@ func junit5Paths(t *Text, before int) map[string]string {
 		}
 	}
 	return out
+}
+
+var (
+	junit5Event  = lazy(`^(Started|Finished|Skipped|Registered): +(.*) \((\[engine:.*\])\)$`)
+	junit5Branch = lazy(`^(?:│  )*├─ (.*)$`)
+)
+
+// junit5Details reads the flat and the verbose form, which have no list of
+// failures: names come by unique id, exceptions where they happen.
+func junit5Details(t *Text, f *finding) {
+	names := map[string]string{}
+	uid, tree := "", []string(nil)
+	for i := 0; i < t.Len(); i++ {
+		l := t.lines[i]
+		if m := junit5Event().FindStringSubmatch(l); m != nil {
+			uid, names[m[3]] = m[3], m[2]
+			continue
+		}
+		if m := junit5Branch().FindStringSubmatch(l); m != nil {
+			depth := strings.Count(l[:len(l)-len(m[1])], "│")
+			tree = append(tree[:min(depth, len(tree))], m[1])
+			continue
+		}
+		_, msg, ok := strings.Cut(l, "=> Exception: ")
+		if !ok {
+			if _, msg, ok = strings.Cut(l, "    caught: "); !ok {
+				continue
+			}
+		}
+		body, next := t.block(i+1, func(l string) bool {
+			s := strings.TrimLeft(l, " │")
+			return !strings.HasPrefix(s, "\t") && !strings.HasPrefix(s, "Caused by: ") && !isJavaFrame(s)
+		})
+		for j := range body {
+			body[j] = strings.TrimLeft(body[j], " │")
+		}
+		i = next - 1
+		fr, text := javaTrace(append([]string{msg}, body...))
+		x := Failure{File: fr.file, Line: fr.line, Message: text}
+		if len(tree) > 1 {
+			x.ID = strings.Join(tree[1:], " > ")
+		}
+		junit5Named(f, uid, names, x)
+	}
+}
+
+// junit5Named adds x under the display names along its unique id.
+func junit5Named(f *finding, uid string, names map[string]string, x Failure) {
+	var path []string
+	parts := strings.Split(uid, "]/[")
+	for k := 1; k < len(parts); k++ {
+		prefix := strings.Join(parts[:k+1], "]/[")
+		if !strings.HasSuffix(prefix, "]") {
+			prefix += "]"
+		}
+		if n, ok := names[prefix]; ok {
+			path = append(path, n)
+		}
+	}
+	if len(path) > 0 {
+		x.ID = strings.Join(path, " > ")
+	}
+	if strings.HasPrefix(parts[len(parts)-1], "class:") || strings.HasPrefix(parts[len(parts)-1], "nested-class:") {
+		f.suite(SuiteFailure{Kind: SuiteHook, Name: x.ID, File: x.File, Line: x.Line, Message: x.Message})
+		return
+	}
+	f.fail(x)
 }

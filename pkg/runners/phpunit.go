@@ -201,13 +201,31 @@ func phpunitTestdox(t *Text, f *finding) {
 		}
 		body, next := t.block(i+1, func(l string) bool { return !strings.HasPrefix(l, "   ") })
 		for j, b := range body {
-			body[j] = strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(b), "│"), "┐├┊┴╵╷ ")
+			body[j] = strings.TrimLeft(b, " │┐├┊┴╵╷")
 		}
 		x := phpBody(t, body)
-		x.ID = class + " > " + m[1]
+		x.ID = testdoxID(class, m[1], x.File)
 		f.fail(x)
 		i = next - 1
 	}
+}
+
+// testdoxID turns "Calc", "Adds negatives" back into "CalcTest::testAddsNegatives"
+// where the file says that the class follows PHPUnit's naming; else the printed
+// words are the id.
+func testdoxID(class, name, file string) string {
+	base := strings.TrimSuffix(file[strings.LastIndexByte(file, '/')+1:], ".php")
+	short := class[strings.LastIndexByte(class, '\\')+1:]
+	if base != strings.ReplaceAll(short, " ", "")+"Test" && base != short || strings.ContainsFunc(name, func(r rune) bool {
+		return r != ' ' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}) {
+		return class + " > " + name
+	}
+	var b strings.Builder
+	for w := range strings.FieldsSeq(name) {
+		b.WriteString(strings.ToUpper(w[:1]) + w[1:])
+	}
+	return base + "::test" + b.String()
 }
 
 var teamcityAttr = lazy(`(\w+)='((?:[^'|]|\|.)*)'`)

@@ -109,6 +109,27 @@ func shellMore(t *Text, i int) []string {
 	return nil
 }
 
+// progressParser reads an output of nothing but the marks of a dot reporter, the
+// last line not ended: whatever runner it was, it did not come to its summary.
+func progressParser() parser {
+	return parser{name: "dots", kind: kindTests,
+		sniff: func(t *Text) match {
+			if !t.unended || t.Len() == 0 || t.Len() > 400 {
+				return match{}
+			}
+			for _, l := range t.lines {
+				if strings.Trim(l, ".FES*sxX,") != "" {
+					return match{}
+				}
+			}
+			return t.all(scoreWeak + 10)
+		},
+		parse: func(t *Text, f *finding) {
+			f.State = StateDidNotFinish
+			f.note("only progress marks and no summary: the run ended inside the tests")
+		}}
+}
+
 // silentTools print nothing when all is well, so that an empty output with exit
 // code 0 is their success; the arguments that make it so are listed.
 var silentTools = map[string][]string{

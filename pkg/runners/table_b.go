@@ -13,5 +13,5 @@ func parsersTools() []parser {
 	out = append(out, bundlerParsers()...)
 	out = append(out, pyCheckers()...)
 	out = append(out, crashParsers()...)
-	return append(out, shellParser(), silentParser())
+	return append(out, shellParser(), progressParser(), silentParser())
 }

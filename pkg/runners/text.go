@@ -14,6 +14,9 @@ type Text struct {
 	nums  []int  // nil: line i is number i+1
 	whole string // all lines joined with "\n"
 
+	// unended: the last line has no line end, so the program stopped inside it.
+	unended bool
+
 	// dropped counts lines a Scanner left out of the middle of a huge text, by
 	// the literal that made them countable ("--- PASS: "); parsers that count
 	// lines add it. nil for texts that are whole.
@@ -118,8 +121,9 @@ func (t *Text) ExitBad() bool {
 
 // newText splits text (cleaned already) into lines.
 func newText(text string, h Hint) *Text {
+	t := &Text{Hint: h, unended: text != "" && !strings.HasSuffix(text, "\n")}
 	text = strings.TrimSuffix(text, "\n")
-	t := &Text{Hint: h, whole: text}
+	t.whole = text
 	if text != "" {
 		t.lines = strings.Split(text, "\n")
 	}
