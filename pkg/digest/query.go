@@ -24,6 +24,8 @@ type concept struct {
 	known  bool    // the word itself, or a spelling of it, is in the text
 	rarity float64 // idf of the word itself (1 when it is not in the text)
 	pair   bool    // two words of the question side by side: a bonus, not a word of its own
+	before int     // 1 + the concept of the word in front of it in the question, 0 for none
+	after  int     // the same for the word behind
 	named  bool    // written like a name: capitals inside a sentence, digits, inner punctuation
 }
 
@@ -33,6 +35,7 @@ type variant struct {
 	concept uint8
 	weight  float64 // what a match is worth: kind of relation × rarity of the word
 	kind    float64 // 1 the word itself, less for its kin
+	rarity  float64 // idf of this word
 	gate    bool    // only tells that the concept's needle should be looked for
 }
 
@@ -46,6 +49,7 @@ type query struct {
 	when     moment
 	want     want
 	failure  bool // the question is about something going wrong
+	failed   bool // it asks what failed, in so many words
 	total    float64
 }
 
@@ -83,6 +87,9 @@ var (
 	quoted = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile("\"([^\"]{2,80})\"|“([^”]{2,80})”|`([^`]{2,80})`|(?:^|[\\s(])'([^']{2,80})'")
 	})
+	failedIntent = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b(fail|fails|failed|failing|failures?|crash\w*|panic\w*|exceptions?)\b`)
+	})
 	failureIntent = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)\b(fail\w*|error\w*|crash\w*|die[ds]?|dead|why|wrong|problems?|troubles?|broke\w*|could ?n[o']t|can ?n?[o']t|unable|blew|refus\w*|den(y|ied)|reject\w*|turn(ed)? away|went down|abort\w*|panic\w*|kill\w*|exception\w*|warn\w*|complain\w*|missing|invalid|lost|leak\w*|deadlock\w*|timed? ?out|timeouts?)\b`)
 	})
@@ -92,7 +99,6 @@ var (
 func newQuery(d *Doc, question string) *query {
 	q := &query{text: question, pairs: map[uint64][]variant{}, first: map[uint64]bool{}}
 	q.want = readWant(question)
-	q.failure = failureIntent().MatchString(question)
 	rest := question
 	q.when, rest = readMoment(rest)
 	var vs []variant
@@ -113,6 +119,8 @@ func newQuery(d *Doc, question string) *query {
 		}
 		sentenceStart = strings.HasSuffix(f, ".") || strings.HasSuffix(f, "?")
 	}
+	plain := q.plain(rest)
+	q.failure, q.failed = failureIntent().MatchString(plain), failedIntent().MatchString(plain)
 	vs = q.addWords(d, rest, vs)
 	q.index(vs)
 	for i, c := range q.concepts {
@@ -120,6 +128,15 @@ func newQuery(d *Doc, question string) *query {
 		q.total += c.weight * c.rarity // a pair has weight 0
 	}
 	return q
+}
+
+// plain is s without its identifiers: "errors@v0.8.1" does not ask for errors.
+func (q *query) plain(s string) string {
+	s = lower(s)
+	for _, c := range q.concepts {
+		s = strings.ReplaceAll(s, c.needle, " ")
+	}
+	return s
 }
 
 // looksLikeName is true for identifiers: digits with letters, inner punctuation or capitals.
@@ -193,6 +210,7 @@ func (q *query) addWords(d *Doc, s string, vs []variant) []variant {
 		}
 	}
 	table, stop, weak := relatedTable(), stopWords(), weakWords()
+	prev := 0
 	seen, inPhrase := map[string]bool{}, 0 // inPhrase: words below this index belong to a phrase
 	for i, w := range ws {
 		st := stemString(w)
@@ -200,7 +218,12 @@ func (q *query) addWords(d *Doc, s string, vs []variant) []variant {
 			seen[phrase], inPhrase = true, i+n
 			vs = q.addConcept(d, strings.Join(ws[i:i+n], " "), 0.8, table[phrase], ws[i:i+n], vs)
 		}
+		if key := particleVerb(table, ws[i:]); key != "" && !seen[key] && len(q.concepts) < maxConcepts {
+			seen[key] = true
+			vs = q.addConcept(d, strings.ReplaceAll(key, "_", " "), 0.8, table[key], strings.Split(key, "_"), vs)
+		}
 		if stop[w] || seen[st] || len(q.concepts) >= maxConcepts || len(w) < 2 && !isDigits(w) {
+			prev = 0
 			continue
 		}
 		seen[st] = true
@@ -217,6 +240,10 @@ func (q *query) addWords(d *Doc, s string, vs []variant) []variant {
 			weight *= phrasePart
 		}
 		vs = q.addConcept(d, w, weight, table[st], []string{w}, vs)
+		if now := len(q.concepts); prev > 0 {
+			q.concepts[now-1].before, q.concepts[prev-1].after = prev, now
+		}
+		prev = len(q.concepts)
 		q.addPair(d, ws, i)
 		if i+1 < len(ws) && !stop[ws[i+1]] { // "time out" is also written "timeout"
 			vs = append(vs, variant{hash: stemHash(w + ws[i+1]), concept: uint8(len(q.concepts) - 1), weight: d.idf(d.df(stemHash(w + ws[i+1]))), kind: 1}) //nolint:gosec // < maxConcepts
@@ -261,6 +288,19 @@ func longestPhrase(table map[string][]kin, ws []string) (string, int) {
 	return "", 0
 }
 
+// particleVerb finds a verb of the table whose particle stands a little later: "turn people away".
+func particleVerb(table map[string][]kin, ws []string) string {
+	for k := 2; k < min(4, len(ws)); k++ {
+		switch ws[k] {
+		case "away", "down", "up", "off", "out", "over", "back", "behind", "in", "on":
+			if key := stemString(ws[0]) + "_" + ws[k]; len(table[key]) > 0 {
+				return key
+			}
+		}
+	}
+	return ""
+}
+
 // addConcept adds a word or phrase and all that may stand for it.
 func (q *query) addConcept(d *Doc, text string, weight float64, kins []kin, self []string, vs []variant) []variant {
 	id := uint8(len(q.concepts)) //nolint:gosec // < maxConcepts
@@ -279,7 +319,7 @@ func (q *query) addConcept(d *Doc, text string, weight float64, kins []kin, self
 			c.known = true
 			c.rarity = min(c.rarity, d.idf(low))
 		}
-		v := variant{concept: id, weight: w * weight * d.idf(low), kind: w, hash: hs[0]}
+		v := variant{concept: id, weight: w * weight * d.idf(low), kind: w, rarity: d.idf(low), hash: hs[0]}
 		if len(hs) == 1 {
 			vs = append(vs, v)
 			return

@@ -45,9 +45,21 @@ var severityMarks = []struct {
 	{"●", sevError}, {"E   ", sevError}, {"Caused by", sevError}, {"×", sevError}, {"npm ERR!", sevError},
 }
 
+// passMarks stand in front of the names of tests that ran or passed: "--- PASS: TestFailedLogin" is no
+// failure.
+var passMarks = []string{"--- PASS", "=== RUN", "=== PAUSE", "=== CONT", "=== NAME", "ok ", "✓", "✔", "√", "PASS ", "PASSED"}
+
 // severity judges a line by its words and marks. "0 errors" and "no error" are not errors.
 func (t *tokenizer) severity(line []byte) uint8 {
 	trim := bytes.TrimLeft(line, " \t")
+	for _, m := range passMarks {
+		if bytes.HasPrefix(trim, []byte(m)) {
+			return sevNone
+		}
+	}
+	if bytes.Contains(line[:min(len(line), 200)], []byte(`"Action":"pass"`)) || bytes.Contains(line[:min(len(line), 200)], []byte(`"Action":"run"`)) {
+		return sevNone
+	}
 	level := uint8(sevNone)
 	for _, m := range severityMarks {
 		if bytes.HasPrefix(trim, []byte(m.mark)) {
