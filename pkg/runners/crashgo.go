@@ -3,11 +3,11 @@ package runners
 import "strings"
 
 var (
-	goCrashHead  = lazy(`^(?:panic: |fatal error: |runtime: goroutine stack exceeds |SIGQUIT: quit)(.*)$`)
-	goCrashFrame = lazy(`^\s+(\S.*\.(?:go|s)):(\d+)(?: \+0x[0-9a-f]+)?$`)
-	rustWord     = lazy(`^thread '(.*?)'(?: \(\d+\))? panicked at (.*)$`)
-	rustAt       = lazy(`^\s+at (\S+):(\d+)(?::\d+)?$`)
-	rustOld      = lazy(`^'(.*)', (\S+?):(\d+):\d+$`)
+	goCrashHead   = lazy(`^(?:panic: |fatal error: |runtime: goroutine stack exceeds |SIGQUIT: quit)(.*)$`)
+	goCrashFrame  = lazy(`^\s+(\S.*\.(?:go|s)):(\d+)(?: \+0x[0-9a-f]+)?$`)
+	rustCrashWord = lazy(`^thread '(.*?)'(?: \(\d+\))? panicked at (.*)$`)
+	rustCrashAt   = lazy(`^\s+at (\S+):(\d+)(?::\d+)?$`)
+	rustCrashOld  = lazy(`^'(.*)', (\S+?):(\d+):\d+$`)
 )
 
 func goCrashParser() parser {
@@ -75,7 +75,7 @@ func goCrashFrames(lines []string) (out []frame) {
 func rustCrashParser() parser {
 	return parser{name: "rust", kind: kindCrash, marks: []string{" panicked at ", "has overflowed its stack", "fatal runtime error:"},
 		sniff: func(t *Text) match {
-			if lastMatch(t, rustWord()) >= 0 || t.Has("has overflowed its stack") || t.FindPrefix("fatal runtime error:", 0) >= 0 {
+			if lastMatch(t, rustCrashWord()) >= 0 || t.Has("has overflowed its stack") || t.FindPrefix("fatal runtime error:", 0) >= 0 {
 				return t.all(scoreLikely + 5)
 			}
 			return match{}
@@ -90,11 +90,11 @@ func rustCrashParse(t *Text, f *finding) {
 			f.fail(Failure{Message: l})
 			continue
 		}
-		m := rustWord().FindStringSubmatch(l)
+		m := rustCrashWord().FindStringSubmatch(l)
 		if m == nil {
 			continue
 		}
-		x, next := rustPanic(t, i, m)
+		x, next := rustCrashOne(t, i, m)
 		f.fail(x)
 		i = next - 1
 		end = next
@@ -102,14 +102,14 @@ func rustCrashParse(t *Text, f *finding) {
 	f.crashed(t, end)
 }
 
-// rustPanic reads one panic message with its backtrace.
-func rustPanic(t *Text, i int, m []string) (Failure, int) {
+// rustCrashOne reads one panic message with its backtrace.
+func rustCrashOne(t *Text, i int, m []string) (Failure, int) {
 	body, next := t.block(i+1, func(l string) bool {
-		return rustWord().MatchString(l) || strings.HasPrefix(l, "note: ") || strings.HasPrefix(l, "error: ") || strings.HasPrefix(l, "fatal runtime error")
+		return rustCrashWord().MatchString(l) || strings.HasPrefix(l, "note: ") || strings.HasPrefix(l, "error: ") || strings.HasPrefix(l, "fatal runtime error")
 	})
 	var at frame
 	var msg []string
-	if o := rustOld().FindStringSubmatch(m[2]); o != nil {
+	if o := rustCrashOld().FindStringSubmatch(m[2]); o != nil {
 		at, msg = frame{o[2], atoi(o[3])}, []string{o[1]}
 	} else if p, l, _, ok := splitPos(strings.TrimSuffix(m[2], ":")); ok {
 		at = frame{p, l}
@@ -124,7 +124,7 @@ func rustPanic(t *Text, i int, m []string) (Failure, int) {
 			msg = append(msg, l)
 			continue
 		}
-		if a := rustAt().FindStringSubmatch(l); a != nil {
+		if a := rustCrashAt().FindStringSubmatch(l); a != nil {
 			frames = append(frames, frame{a[1], atoi(a[2])})
 		}
 	}
