@@ -9,7 +9,7 @@ const (
 	judged       = 25   // candidates that are looked at
 	kinCounts    = 0.8  // a related word, when it is rare
 	aroundCounts = 0.5  // a word in the lines around
-	answeredFrom = 0.55 // confidence from which the text is said to answer
+	answeredFrom = 0.56 // confidence from which the text is said to answer
 )
 
 // askedFor are words that name the kind of answer, not what the answer is about; whether a line has such
@@ -40,25 +40,29 @@ func (r *reading) covers(t *tokenizer, g *candidate) cover {
 	text := []byte(g.text[g.at:g.end])
 	t.run(text)
 	mask := len(q.slots) - 1
-	hit := func(v *variant) {
+	var spent uint64 // the word that stands for the last related concept; it cannot stand for two
+	hit := func(v *variant, word uint64) {
 		if v.gate && !containsFold(text, q.concepts[v.concept].needle) {
 			return
 		}
 		x := v.kind
 		if x <= kinWeight {
-			x = kinCounts * min(1, v.rarity/0.25)
+			if x = kinCounts * min(1, v.rarity/0.25); found[v.concept] >= x || spent == word {
+				return
+			}
+			spent = word
 		}
 		found[v.concept] = max(found[v.concept], x)
 	}
 	for k, h := range t.hashes {
 		for i := int(h>>7) & mask; q.slots[i].hash != 0; i = (i + 1) & mask {
 			if q.slots[i].hash == h {
-				hit(&q.slots[i])
+				hit(&q.slots[i], h)
 			}
 		}
 		if k+1 < len(t.hashes) && q.first[h] {
 			for _, v := range q.pairs[pairHash(h, t.hashes[k+1])] {
-				hit(&v)
+				hit(&v, v.hash)
 			}
 		}
 	}

@@ -56,7 +56,13 @@ func newCounter(q *query) *counter {
 
 // visit sees every line with what it matches.
 func (c *counter) visit(u *unit) {
-	if u.mask == 0 || u.off > 0 {
+	if u.off > 0 || u.mask == 0 && !c.fields {
+		return
+	}
+	if c.fields { // lines that match nothing are measured too, for a question whose subject has no word in the text
+		eachField(u.text[:min(len(u.text), maxPiece)], func(f field) { c.measure(u, f) })
+	}
+	if u.mask == 0 {
 		return
 	}
 	s := c.masks[u.mask]
@@ -70,9 +76,6 @@ func (c *counter) visit(u *unit) {
 	s.count++
 	if c.q.want&wantLast != 0 {
 		s.last = sighting{u.no, clipHead(u.text, wholeShown)}
-	}
-	if c.fields {
-		eachField(u.text[:min(len(u.text), maxPiece)], func(f field) { c.measure(u, f) })
 	}
 }
 

@@ -153,6 +153,9 @@ func readField(line []byte, i, j int) (field, bool) {
 	if accessLogSize(line, i) {
 		f.kind = fieldSize
 	}
+	if i > 0 && line[i-1] == '<' && j < len(line) && line[j] == '>' { // strace -T
+		f.kind = fieldDuration
+	}
 	if lk, ok := labelKinds[string(bytes.ToLower(label))]; ok {
 		f.kind, f.value = lk.kind, v*lk.factor
 	}

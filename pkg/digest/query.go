@@ -76,7 +76,7 @@ var weakWords = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(`machine system process program component part moment point try tried want wanted need needed
 		run ran running right wrong new old see saw seen look set work works worked find found number amount value state status
-		end start begin whole entire certain particular specific different various stated listed contain contains exist exists
+		end start begin hit back asked whole entire certain particular specific different various stated listed contain contains exist exists
 		cause caused reason result place way case test tests node nodes server error errors fail failed fails failure`) {
 		m[w] = true
 	}

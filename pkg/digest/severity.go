@@ -20,7 +20,7 @@ var severityWords = sync.OnceValue(func() map[uint64]uint8 {
 	for level, list := range map[uint8]string{
 		sevWarn: `warn warning retry retrying deprecated skipped slow degraded unhealthy ignoring unknown
 			unrecognized unexpected stale expired conflict conflicting mismatch obsolete wrn`,
-		sevError: `error err errors failed failure exception cannot unable refused denied rejected invalid missing timeout
+		sevError: `error err errors failed failure exception cannot unable refused denied rejected invalid timeout
 			unreachable undefined unresolved unsupported broken corrupt corrupted aborted abort lost traceback
 			conflict violates violation forbidden unauthorized undeclared severe fehler crit incorrect
 			stopped disconnected unavailable overflow exceeded exhausted dropped`,
@@ -66,7 +66,7 @@ func (t *tokenizer) severity(line []byte) uint8 {
 			level = max(level, m.level)
 		}
 	}
-	t.run(line[:min(len(line), 600)])
+	t.run(withoutNames(line[:min(len(line), 600)]))
 	sev := severityWords()
 	zero, no, notPrev := stemHash("0"), stemHash("no"), false
 	for _, h := range t.hashes {
@@ -81,9 +81,22 @@ func (t *tokenizer) severity(line []byte) uint8 {
 	return level
 }
 
+// withoutNames drops paths, options and snake_case names: src/errors/wrap.go is no error.
+func withoutNames(line []byte) []byte {
+	out := make([]byte, 0, len(line))
+	for w := range bytes.FieldsSeq(line) {
+		option := len(w) > 2 && w[0] == '-' && w[1] != '-' && classes[w[1]] != clsDigit || len(w) > 3 && w[0] == '-' && w[1] == '-' && w[2] != '-'
+		if option || len(w) > 4 && bytes.IndexByte(w, '/') >= 0 || bytes.IndexByte(w, '_') > 0 {
+			continue
+		}
+		out = append(append(out, w...), ' ')
+	}
+	return out
+}
+
 // phraseSeverity knows the complaints that no single word gives away.
 func phraseSeverity(line []byte) bool {
-	for _, p := range [...]string{"not found", "No such", "no such", "could not", "Could not", "can't", "Can't", "does not exist", "not responding", "timed out", "too many", "not allowed"} {
+	for _, p := range [...]string{"not found", "No such", "no such", "could not", "Could not", "can't", "Can't", "does not exist", "missing", "Missing", "not responding", "timed out", "too many", "not allowed"} {
 		if bytes.Contains(line, []byte(p)) {
 			return true
 		}
