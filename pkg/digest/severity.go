@@ -49,7 +49,7 @@ var severityMarks = []struct {
 // failure.
 var passMarks = []string{"--- PASS", "=== RUN", "=== PAUSE", "=== CONT", "=== NAME", "ok ", "✓", "✔", "√", "PASS ", "PASSED"}
 
-// severity judges a line by its words and marks. "0 errors" and "no error" are not errors.
+// severity judges a line by its words and marks. "0 errors" and "no error" are not errors, nor is what succeeded.
 func (t *tokenizer) severity(line []byte) uint8 {
 	trim := bytes.TrimLeft(line, " \t")
 	for _, m := range passMarks {
@@ -68,12 +68,14 @@ func (t *tokenizer) severity(line []byte) uint8 {
 	}
 	t.run(withoutNames(line[:min(len(line), 600)]))
 	sev := severityWords()
-	zero, no, notPrev := stemHash("0"), stemHash("no"), false
+	zero, no, well, notPrev := stemHash("0"), stemHash("no"), stemHash("succeeded"), false
 	for _, h := range t.hashes {
 		if l := sev[h]; l > level && !notPrev {
 			level = l
 		}
-		notPrev = h == zero || h == no
+		if notPrev = h == zero || h == no; h == well {
+			return sevSummary
+		}
 	}
 	if level < sevError && phraseSeverity(line) {
 		level = sevError
