@@ -21,7 +21,7 @@ type frame struct {
 // firstOwn is the first frame inside the project, or the zero frame.
 func (t *Text) firstOwn(frames []frame) frame {
 	for _, f := range frames {
-		if f.file != "" && !foreign(f.file) {
+		if f.file != "" && !foreign(f.file) && !strings.HasPrefix(f.file, "/usr/bin/") && !strings.HasPrefix(f.file, "/usr/local/bin/") {
 			return frame{t.path(f.file), f.line}
 		}
 	}

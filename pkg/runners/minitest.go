@@ -41,7 +41,7 @@ func minitestParse(t *Text, f *finding) {
 		f.worse(StatePassed)
 	}
 	if t.ExitBad() && f.State == StatePassed {
-		rubyUncaught(t, sum, f)
+		rubyUncaught(t, 0, f)
 	}
 	if total == 0 && t.ExitBad() {
 		rubyParse(t, f)
@@ -53,7 +53,11 @@ func minitestFailures(t *Text, f *finding) {
 		return minitestHead().MatchString(l) || minitestSummary().MatchString(l) || strings.HasPrefix(l, "Finished in ") ||
 			strings.HasPrefix(l, "bin/rails test ") || strings.HasPrefix(l, "rails test ") || strings.HasPrefix(l, "rake aborted!")
 	}
-	for i := 0; i < t.Len(); i++ {
+	from := max(t.LastPrefix("Finished in "), 0) // the list follows; tests may print the like before
+	if t.Has("rails test ") {
+		from = 0
+	}
+	for i := from; i < t.Len(); i++ {
 		m := minitestHead().FindStringSubmatch(t.lines[i])
 		if m == nil {
 			continue

@@ -14,7 +14,7 @@ var (
 
 func rspecParser() parser {
 	return parser{name: "rspec", kind: kindTests,
-		marks: []string{" example", "RSpec", "rspec ", `"examples":[`, "Failure/Error:"},
+		marks: []string{" example", "RSpec", "rspec ", `"examples":[`, "Failure/Error:", "listing of valid options"},
 		sniff: rspecSniff, parse: rspecParse}
 }
 
@@ -24,6 +24,8 @@ func rspecSniff(t *Text) match {
 		return t.all(scoreCertain)
 	case t.Has("RSpec will now quit"), t.Has("An error occurred while loading ./"):
 		return t.all(scoreSure)
+	case t.Has("\nPlease use --help for a listing of valid options"):
+		return t.all(scoreLikely)
 	case t.HasAny("     Failure/Error: ") && t.HasAny("\nFailures:"):
 		return t.all(scoreLikely)
 	}
@@ -37,6 +39,11 @@ func rspecParse(t *Text, f *finding) {
 	}
 	rspecLoadErrors(t, f)
 	sum := lastMatch(t, rspecSummary())
+	if t.Has("\nPlease use --help for a listing of valid options") && sum < 0 {
+		f.State = StateNoTests
+		f.note(t.Line(0))
+		return
+	}
 	if sum < 0 {
 		if f.State == "" {
 			f.State = StateDidNotFinish
@@ -57,7 +64,7 @@ func rspecParse(t *Text, f *finding) {
 	default:
 		f.worse(StatePassed)
 	}
-	if n := rspecRan(t, sum); n >= 0 && n < total {
+	if n := rspecRan(t, sum); n >= 0 && n < total && failed+pending == 0 {
 		f.worse(StateDidNotFinish)
 		f.note("progress shows fewer examples than the summary counts: the run was ended inside an example")
 	}
@@ -67,35 +74,41 @@ func rspecParse(t *Text, f *finding) {
 }
 
 // rspecRan counts the examples the progress or documentation output shows, -1
-// when other output makes the count worthless.
+// when other output makes the count worthless. It is asked only for runs without
+// failures and pending examples, whose text before "Finished in" is nothing else.
 func rspecRan(t *Text, sum int) int {
-	n, leaves, docs := 0, 0, false
-	last := ""
+	marks, docs := 0, []string(nil)
 	for i := range sum {
 		l := t.lines[i]
 		switch {
-		case blank(l), strings.HasPrefix(l, "Randomized with seed"), strings.HasPrefix(l, "Run options:"):
-			continue
-		case strings.HasPrefix(l, "Finished in "), l == "Failures:", strings.HasPrefix(l, "Pending:"):
-			if docs && strings.HasPrefix(last, "  ") {
-				leaves++
+		case strings.HasPrefix(l, "Finished in "):
+			if len(docs) == 0 {
+				return marks
 			}
-			if docs && n > 0 || !docs && n == 0 {
+			if marks > 0 {
 				return -1
 			}
-			return max(n, leaves)
+			return docLeaves(docs)
+		case strings.HasPrefix(l, "Randomized with seed"), strings.HasPrefix(l, "Run options:"), blank(l):
 		case rspecProgress().MatchString(l):
-			n += len(l)
-		case last == "" && indent(l) == 0, docs:
-			if docs && indent(l) <= indent(last) && strings.HasPrefix(last, "  ") {
-				leaves++
-			}
-			docs, last = true, l
+			marks += len(l)
+		case indent(l) == 0 && !blank(t.Line(i-1)):
+			return -1 // the examples print: only groups begin at the margin, after a blank line
 		default:
-			return -1
+			docs = append(docs, l)
 		}
 	}
 	return -1
+}
+
+// docLeaves counts indented lines that nothing deeper follows.
+func docLeaves(docs []string) (n int) {
+	for i, l := range docs {
+		if indent(l) > 0 && (i+1 == len(docs) || indent(docs[i+1]) <= indent(l)) {
+			n++
+		}
+	}
+	return n
 }
 
 // rspecFailures reads the "Failures:" section.
@@ -140,8 +153,9 @@ func rspecBody(t *Text, body []string) Failure {
 		switch {
 		case strings.HasPrefix(s, "Failure/Error:") || rspecSubFail().MatchString(l) && strings.Contains(l, "Failure/Error:"):
 			source = true
-		case strings.HasPrefix(s, "# "):
+		case strings.HasPrefix(s, "#"):
 			source = false
+			s += "  "
 			if fr, _, ok := cutPos(s[2:]); ok {
 				frames = append(frames, fr)
 			}
@@ -171,7 +185,8 @@ func rspecLoadErrors(t *Text, f *finding) {
 			continue
 		}
 		body, _ := t.block(i+1, func(l string) bool {
-			return strings.HasPrefix(l, "An error occurred") || strings.HasPrefix(l, "Finished in ") || strings.HasPrefix(l, "Run options:")
+			return strings.HasPrefix(l, "An error occurred") || strings.HasPrefix(l, "Finished in ") || strings.HasPrefix(l, "Run options:") ||
+				l == "Failures:" || strings.HasPrefix(l, "Pending:") || l == "No examples found."
 		})
 		x := rspecBody(t, body)
 		if !loading {

@@ -112,6 +112,9 @@ func rubyExceptions(t *Text, from int) []rubyCrash {
 // rubyUncaught adds an exception that came after the summary of a test run.
 func rubyUncaught(t *Text, from int, f *finding) {
 	for _, c := range rubyExceptions(t, from) {
+		if strings.HasPrefix(c.File, ".") && !strings.HasPrefix(c.File, "./") && !strings.HasPrefix(c.File, "../") {
+			c.File = strings.TrimLeft(c.File, ".") // glued to the progress dots
+		}
 		f.worse(StateFailed)
 		f.suite(SuiteFailure{Kind: SuiteUncaught, File: c.File, Line: c.Line, Message: c.Message})
 		return
@@ -119,8 +122,11 @@ func rubyUncaught(t *Text, from int, f *finding) {
 }
 
 func rubyCrashParser() parser {
-	return parser{name: "ruby", kind: kindCrash, marks: []string{":in `", ":in '", "syntax error", "(SyntaxError)", "(LoadError)"},
+	return parser{name: "ruby", kind: kindCrash, marks: []string{":in `", ":in '", "syntax error", "(SyntaxError)", "(LoadError)", ": [BUG] "},
 		sniff: func(t *Text) match {
+			if t.Has(": [BUG] ") {
+				return t.all(scoreSure)
+			}
 			if t.Has("(SyntaxError)") || t.Has(": syntax error, ") && t.Has(".rb:") || len(rubyExceptions(t, 0)) > 0 {
 				return t.all(scoreLikely)
 			}
@@ -132,6 +138,16 @@ func rubyCrashParser() parser {
 func rubyParse(t *Text, f *finding) {
 	if rubySyntax(t, t.lines, f) {
 		f.State = StateBuildFailed
+		return
+	}
+	if i := t.Find(": [BUG] ", 0); i >= 0 {
+		place, what, _ := strings.Cut(t.Line(i), ": [BUG] ")
+		x := Failure{Message: "[BUG] " + what}
+		if p, l, _, ok := splitPos(place); ok {
+			x.File, x.Line = t.path(p), l
+		}
+		f.fail(x)
+		f.worse(StateDidNotFinish)
 		return
 	}
 	ex := rubyExceptions(t, 0)

@@ -5,7 +5,7 @@ import "strings"
 var (
 	testunitSummary = lazy(`^(\d+) tests?, (\d+) assertions?, (\d+) failures?, (\d+) errors?, (\d+) pendings?, (\d+) omissions?, (\d+) notifications?`)
 	testunitHead    = lazy(`^(Failure|Error|Pending|Omission|Notification): (.+)$`)
-	testunitID      = lazy(`^([^\s(]+\([^)]*\)|[^:]+?)(?:: (.*))?$`)
+	testunitID      = lazy(`^(.+?\([A-Z][\w:]*\)|[^:]+?)(?:: (.*))?$`)
 	testunitSource  = lazy(`^\s+(?:=>\s*)?\d+: `)
 )
 
