@@ -153,6 +153,9 @@ func readGoTest(t *Text) *goRun {
 		}
 		if m := goResult().FindStringSubmatchIndex(l); m != nil && goResultAt(l, m[0], cur, l[m[4]:m[5]]) {
 			name := l[m[4]:m[5]]
+			if r.openBefore(cur, name) {
+				cur = r.reopen(cur)
+			}
 			x := cur.test(name)
 			if r.verbose && x.runs == 0 && len(x.results) == 0 && len(cur.order) == 1 {
 				x.out, cur.out = cur.out, nil // a printed package line cut it off from its "=== RUN"
@@ -181,6 +184,31 @@ func readGoTest(t *Text) *goRun {
 		r.pkgs = append(r.pkgs, cur) // build errors without a package line
 	}
 	return r
+}
+
+// openBefore: the test was announced before the last package line and has no
+// result yet, so that line was printed by the test.
+func (r *goRun) openBefore(cur *goPkg, name string) bool {
+	if x := cur.tests[name]; !r.verbose || len(r.pkgs) == 0 || x != nil && x.runs > 0 {
+		return false
+	}
+	x := r.pkgs[len(r.pkgs)-1].tests[name]
+	return x != nil && x.runs > len(x.results)
+}
+
+// reopen takes the last package back and adds what came after its false end.
+func (r *goRun) reopen(cur *goPkg) *goPkg {
+	old := r.pkgs[len(r.pkgs)-1]
+	r.pkgs = r.pkgs[:len(r.pkgs)-1]
+	for _, name := range cur.order {
+		a, b := cur.tests[name], old.test(name)
+		b.runs += a.runs
+		b.results = append(b.results, a.results...)
+		b.out = append(b.out, a.out...)
+	}
+	old.out = append(old.out, cur.out...)
+	old.name, old.result, old.note, old.elapsed = "", "", "", ""
+	return old
 }
 
 // goLevel is a result line and its indentation.
