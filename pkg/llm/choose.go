@@ -3,7 +3,6 @@ package llm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -81,8 +80,7 @@ type candidate struct {
 func pick(cfg *Settings, sts []EndpointStatus, w resolved) (Choice, error) {
 	fail := &NoModelError{Wanted: w.name, Endpoints: sts}
 	if w.endpoint != "" && len(sts) == 0 {
-		fail.Advice = fmt.Sprintf("there is no endpoint %q; known: %s", w.endpoint, strings.Join(cfg.endpointNames(), ", "))
-		return Choice{}, fail
+		return Choice{}, unknownEndpoint(cfg, w.endpoint)
 	}
 	all, usable := candidates(sts, w.Want)
 	var found []candidate

@@ -13,6 +13,7 @@ var ErrNoServer = errors.New("no model server is up")
 // NoModelError says that no model can be named for a call, and what would help.
 type NoModelError struct {
 	Wanted    string           // what was asked for, empty: nothing in particular
+	Unknown   string           // the endpoint asked for, when there is none of that name
 	Ambiguous []string         // several models match
 	Endpoints []EndpointStatus // what was probed
 	Advice    string           // what to start or to set, ready to show
@@ -21,6 +22,8 @@ type NoModelError struct {
 func (e *NoModelError) Error() string {
 	var b strings.Builder
 	switch {
+	case e.Unknown != "":
+		fmt.Fprintf(&b, "there is no endpoint %q", e.Unknown)
 	case len(e.Ambiguous) > 0 && e.Wanted == "":
 		b.WriteString("several models are served and none is set as default: " + strings.Join(e.Ambiguous, ", "))
 	case len(e.Ambiguous) > 0:
@@ -42,7 +45,7 @@ func (e *NoModelError) Error() string {
 }
 
 // Is matches ErrNoServer when no endpoint is up.
-func (e *NoModelError) Is(target error) bool { return target == ErrNoServer && !e.anyUp() }
+func (e *NoModelError) Is(target error) bool { return target == ErrNoServer && e.Unknown == "" && !e.anyUp() }
 
 func (e *NoModelError) anyUp() bool {
 	for _, s := range e.Endpoints {

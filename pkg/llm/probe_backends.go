@@ -269,6 +269,9 @@ func (p *prober) openAI(ctx context.Context) {
 	}
 	p.st.State = Up
 	p.listed(rs[0].body)
+	if gjson.GetBytes(rs[0].body, "data.0.owned_by").String() == "library" {
+		p.st.Detail = "this is Ollama by its OpenAI route, where neither num_ctx nor think have an effect: set backend: ollama"
+	}
 	if p.st.Backend == OpenAI || p.st.Backend == Anthropic {
 		p.gatewayInfo(rs[1].json())
 	}

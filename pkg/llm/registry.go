@@ -120,7 +120,7 @@ func (r *Registry) Acquire(ctx context.Context, c Choice, onProgress func(Progre
 }
 
 func unknownEndpoint(cfg *Settings, name string) error {
-	return &NoModelError{Advice: "there is no endpoint " + name + "; known: " + strings.Join(cfg.endpointNames(), ", ")}
+	return &NoModelError{Unknown: name, Advice: "known: " + strings.Join(cfg.endpointNames(), ", ")}
 }
 
 func (r *Registry) acquire(ctx context.Context, cfg *Settings, s *server, rep *reporter) (*ticket, error) {

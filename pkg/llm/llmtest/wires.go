@@ -114,7 +114,7 @@ func (a *anthropicWire) begin() {
 	switch a.kind {
 	case "ollama":
 		u["input_tokens"] = len(a.c.Body) / 4 // an estimate; the real one comes at the end
-	case "llama":
+	case "llama", "anthropic":
 		u["cache_read_input_tokens"] = a.u.cached
 	case "vllm":
 		u["input_tokens"] = a.u.prompt
