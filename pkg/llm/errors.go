@@ -45,7 +45,9 @@ func (e *NoModelError) Error() string {
 }
 
 // Is matches ErrNoServer when no endpoint is up.
-func (e *NoModelError) Is(target error) bool { return target == ErrNoServer && e.Unknown == "" && !e.anyUp() }
+func (e *NoModelError) Is(target error) bool {
+	return target == ErrNoServer && e.Unknown == "" && !e.anyUp()
+}
 
 func (e *NoModelError) anyUp() bool {
 	for _, s := range e.Endpoints {
