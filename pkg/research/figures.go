@@ -1,0 +1,216 @@
+package research
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// figure is a number of a text in a comparable form.
+type figure struct {
+	raw   string
+	text  string  // separators of thousands and leading zeros removed
+	value float64 // NaN for versions such as 1.26.8
+	unit  unit    // what it counts, when that is a known unit
+	about bool    // "about", "nearly", "over": rounding is allowed
+	word  bool    // written as a word
+}
+
+// unit is a unit of measure in one spelling; size turns its figure into that of
+// the smallest unit of the same kind, 0 when it is not converted.
+type unit struct {
+	name string
+	size float64
+}
+
+// unitTable lists units with their spellings. Single letters that mean several
+// things (m, g, d) are left out: no unit is better than a wrong one.
+const unitTable = `ns=0.000000001:ns,nanosecond,nanoseconds us=0.000001:us,µs,microsecond,microseconds ms=0.001:ms,msec,millisecond,milliseconds
+	s=1:s,sec,secs,second,seconds min=60:min,mins,minute,minutes h=3600:h,hr,hrs,hour,hours day=86400:day,days week=604800:week,weeks
+	month=0:month,months year=0:year,years,yr,yrs byte=0:byte,bytes bit=0:bit,bits kb=0:kb,kib,kilobyte,kilobytes mb=0:mb,mib,megabyte,megabytes
+	gb=0:gb,gib,gigabyte,gigabytes tb=0:tb,tib,terabyte,terabytes %=0:%,percent,pct $=0:$,usd,dollar,dollars €=0:€,eur,euro,euros £=0:£,gbp
+	mm=0.001:mm,millimetre,millimetres,millimeter,millimeters cm=0.01:cm,centimetre,centimetres,centimeter,centimeters
+	metre=1:metre,metres,meter,meters km=1000:km,kilometre,kilometres,kilometer,kilometers mile=0:mile,miles foot=0:ft,foot,feet inch=0:inch,inches
+	kg=0:kg,kilogram,kilograms tonne=0:tonne,tonnes ton=0:ton,tons hz=0:hz,hertz mhz=0:mhz ghz=0:ghz watt=0:watt,watts kw=0:kw,kilowatt,kilowatts
+	mw=0:mw,megawatt,megawatts`
+
+var unitsBySpelling = sync.OnceValue(func() map[string]unit {
+	table := map[string]unit{}
+	for entry := range strings.FieldsSeq(unitTable) {
+		head, spellings, _ := strings.Cut(entry, ":")
+		name, size, _ := strings.Cut(head, "=")
+		factor, _ := strconv.ParseFloat(size, 64) // the table is ours
+		for spelling := range strings.SplitSeq(spellings, ",") {
+			table[spelling] = unit{name, factor}
+		}
+	}
+	return table
+})
+
+var numberWords = sync.OnceValue(func() map[string]float64 {
+	words := map[string]float64{"dozen": 12, "hundred": 100}
+	for i, w := range strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty") {
+		words[w] = float64(i)
+	}
+	for i, w := range strings.Fields("thirty forty fifty sixty seventy eighty ninety") {
+		words[w] = float64(30 + 10*i)
+	}
+	return words
+})
+
+var scales = map[string]float64{"thousand": 1e3, "k": 1e3, "million": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
+
+var aboutWords = map[string]bool{"about": true, "around": true, "roughly": true, "approximately": true, "approx": true, "nearly": true, "almost": true,
+	"over": true, "under": true, "circa": true, "some": true, "than": true, "least": true}
+
+var isoDate = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b([12]\d{3})-([01]\d)-([0-3]\d)\b`)
+})
+
+// plainDates writes dates of numbers as "7 March 2024", so that both spellings
+// of a date have the same words and figures.
+func plainDates(s string) string {
+	if !strings.Contains(s, "-") {
+		return s
+	}
+	return isoDate().ReplaceAllStringFunc(s, func(m string) string {
+		if t, err := time.Parse(time.DateOnly, m); err == nil {
+			return t.Format("2 January 2006")
+		}
+		return m
+	})
+}
+
+// figuresOf reads the figures of a tokenised text.
+func figuresOf(text string, tokens []token) []figure {
+	var out []figure
+	for i, t := range tokens {
+		f := figure{raw: t.raw}
+		switch {
+		case t.digit:
+			f.text, f.value = number(t.raw)
+		case i > 0 && tokens[i-1].digit:
+			continue // a word of number after a figure is its scale
+		default:
+			value, ok := numberWords()[t.term]
+			if !ok {
+				value, ok = numberWords()[strings.ToLower(t.raw)]
+			}
+			if !ok {
+				continue
+			}
+			f.value, f.word = value, true
+			f.text = strconv.FormatFloat(value, 'f', -1, 64)
+		}
+		f.measure(text, tokens, i)
+		out = append(out, f)
+	}
+	return out
+}
+
+// measure reads scale, unit and hedge around the figure at index i.
+func (f *figure) measure(text string, tokens []token, i int) {
+	end := tokens[i].start + len(tokens[i].raw)
+	if rest := strings.TrimLeft(text[end:], " \u00a0"); strings.HasPrefix(rest, "%") || strings.HasPrefix(rest, "€") || strings.HasPrefix(rest, "£") {
+		for _, symbol := range []string{"%", "€", "£"} {
+			if strings.HasPrefix(rest, symbol) {
+				f.unit = unitsBySpelling()[symbol]
+			}
+		}
+	}
+	for _, symbol := range []string{"$", "€", "£"} {
+		if strings.HasSuffix(strings.TrimRight(text[:tokens[i].start], " \u00a0"), symbol) {
+			f.unit = unitsBySpelling()[symbol]
+		}
+	}
+	next := i + 1
+	if next < len(tokens) {
+		if scale, ok := scales[strings.ToLower(tokens[next].raw)]; ok && near(text, tokens, i) {
+			f.value *= scale
+			next++
+		}
+	}
+	if f.unit.name == "" && next < len(tokens) && near(text, tokens, next-1) {
+		f.unit = unitsBySpelling()[strings.ToLower(tokens[next].raw)]
+	}
+	for back := max(0, i-2); back < i; back++ {
+		if aboutWords[strings.ToLower(tokens[back].raw)] {
+			f.about = true
+		}
+	}
+	if before := strings.TrimRight(text[:tokens[i].start], " "); strings.HasSuffix(before, "~") || strings.HasSuffix(before, "≈") {
+		f.about = true
+	}
+}
+
+// near reports whether only a space or a hyphen stands after token i.
+func near(text string, tokens []token, i int) bool {
+	if i+1 >= len(tokens) {
+		return false
+	}
+	between := text[tokens[i].start+len(tokens[i].raw) : tokens[i+1].start]
+	switch strings.Trim(between, " \u00a0`*_") {
+	case "", "-", "‑":
+		return len(between) < 6
+	}
+	return false
+}
+
+// number normalises digits. Versions with two dots have no value.
+func number(raw string) (text string, value float64) {
+	text = raw
+	if strings.Contains(text, ",") {
+		whole, fraction, _ := strings.Cut(text, ".")
+		groups := strings.Split(whole, ",")
+		thousands := true
+		for i, g := range groups {
+			thousands = thousands && (len(g) == 3 || i == 0 && len(g) <= 3)
+		}
+		if thousands {
+			text = strings.Join(groups, "")
+			if fraction != "" {
+				text += "." + fraction
+			}
+		} else {
+			text = strings.ReplaceAll(text, ",", ".")
+		}
+	}
+	text = strings.ToLower(text)
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return text, math.NaN()
+	}
+	return strconv.FormatFloat(value, 'f', -1, 64), value
+}
+
+// in reports whether the figure stands among others: the same number of the same
+// thing, an equal measure in another unit, or a rounded one when it says so.
+func (f figure) in(others []figure) bool {
+	for _, o := range others {
+		if f.equals(o) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f figure) equals(o figure) bool {
+	if f.unit.name != "" && o.unit.name != "" && f.unit.name != o.unit.name {
+		return f.unit.size > 0 && o.unit.size > 0 && nearly(f.value*f.unit.size, o.value*o.unit.size, 1e-9)
+	}
+	if f.text == o.text && (math.IsNaN(f.value) || math.IsNaN(o.value)) {
+		return true
+	}
+	tolerance := 1e-9
+	if f.about {
+		tolerance = 0.05
+	}
+	return nearly(f.value, o.value, tolerance)
+}
+
+func nearly(a, b, tolerance float64) bool {
+	return math.Abs(a-b) <= tolerance*math.Max(math.Abs(a), math.Abs(b)) // false for NaN
+}

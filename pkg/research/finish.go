@@ -1,0 +1,62 @@
+package research
+
+import (
+	"fmt"
+	"slices"
+)
+
+// finish fills the lists of the result once the last answer stands.
+func (r *run) finish() {
+	quotes := map[int]string{}
+	verdicts := map[string]int{}
+	for _, c := range r.result.Claims {
+		verdicts[c.Verdict]++
+		if c.Verdict == Unsupported {
+			continue
+		}
+		for i, n := range c.Sources {
+			if _, ok := quotes[n]; !ok {
+				quotes[n] = ""
+			}
+			if i == 0 && len(c.Quote) > len(quotes[n]) {
+				quotes[n] = c.Quote
+			}
+		}
+	}
+	for _, s := range r.sources {
+		quote, cited := quotes[s.n]
+		out := Source{N: s.n, URL: s.page.Final, Title: s.page.Title, Published: s.page.Published, Status: Read, Kind: string(s.page.Kind),
+			Words: s.page.Words, Shown: s.shown, Cut: s.page.Cut, Cached: s.page.Cached, Cited: cited}
+		if s.snippet {
+			out.Status, out.Why = SnippetOnly, s.why
+		}
+		if !r.result.Extractive { // there the answer itself is the quote
+			out.Quote = quote
+		}
+		if commands().MatchString(s.page.Text) {
+			r.note(fmt.Sprintf("page %d contains text that gives orders to AI models; it was treated as data", s.n))
+		}
+		r.result.Sources = append(r.result.Sources, out)
+	}
+	r.result.Failed = r.failed
+	r.result.Queries = r.queries
+	if n := verdicts[Corrected]; n > 0 {
+		r.note(fmt.Sprintf("%d citation(s) pointed to the wrong page and were corrected", n))
+	}
+	if n := verdicts[Unsupported]; n > 0 && !r.result.Extractive {
+		var why []string
+		for _, c := range r.result.Claims {
+			if c.Verdict == Unsupported && c.Why != "" && !slices.Contains(why, c.Why) {
+				why = append(why, c.Why)
+			}
+		}
+		text := fmt.Sprintf("%d of %d statements are not borne out by the cited page", n, len(r.result.Claims))
+		if len(why) > 0 {
+			text += ": " + oneLine(fmt.Sprint(why[0]), 120)
+		}
+		r.note(text)
+	}
+	if r.deps.Model == nil && r.deps.NoModel != "" {
+		r.note("no model: " + r.deps.NoModel)
+	}
+}

@@ -1,0 +1,186 @@
+package research
+
+import (
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// token is a word of a text, prepared for comparison.
+type token struct {
+	term  string // stem in lower case
+	raw   string // as written
+	start int    // byte offset
+	name  bool   // a name or identifier by its spelling, not by its place in a sentence
+	digit bool   // begins with a digit
+}
+
+// tokenize splits text into words. Letters and digits stay together where they
+// form an identifier or a version; scripts without spaces give pairs of
+// characters.
+func tokenize(s string) []token {
+	var out []token
+	var lastWide rune
+	lastEnd := -1
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case wide(r):
+			if lastEnd == i {
+				out = append(out, token{term: string(lastWide) + string(r), raw: string(r), start: i})
+			} else if next, _ := utf8.DecodeRuneInString(s[i+size:]); !wide(next) {
+				out = append(out, token{term: string(r), raw: string(r), start: i})
+			}
+			lastWide, lastEnd = r, i+size
+			i += size
+		case unicode.IsLetter(r) || unicode.IsDigit(r):
+			end := wordEnd(s, i)
+			out = append(out, newToken(s[i:end], i))
+			i = end
+		default:
+			i += size
+		}
+	}
+	return out
+}
+
+func wide(r rune) bool {
+	return r >= 0x2E80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x0E00 && r <= 0x0EFF
+}
+
+// wordEnd finds the end of the word at i. Dots, commas and apostrophes belong to
+// it between digits (1.26.8, 1,000) or before letters of a contraction; other
+// joints of identifiers end a word, so that parts can be compared.
+func wordEnd(s string, i int) int {
+	first := rune(s[i])
+	number := first >= '0' && first <= '9'
+	for i < len(s) {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if wide(r) {
+			return i
+		}
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			next, _ := utf8.DecodeRuneInString(s[i+size:])
+			inNumber := number && (r == '.' || r == ',') && next >= '0' && next <= '9'
+			inWord := (r == '\'' || r == '’') && unicode.IsLetter(next)
+			if !inNumber && !inWord && (r != '_' || !unicode.IsLetter(next) && !unicode.IsDigit(next)) {
+				return i
+			}
+		}
+		// "5MB" and "30s" are a figure and a unit.
+		if number && unicode.IsLetter(r) && !versionLetter(s, i) {
+			return i
+		}
+		i += size
+	}
+	return i
+}
+
+// versionLetter keeps "1.2rc1" and hexadecimal names such as "3f2a" together.
+func versionLetter(s string, i int) bool {
+	j := i
+	for j < len(s) && (s[j] >= 'a' && s[j] <= 'z' || s[j] >= 'A' && s[j] <= 'Z') {
+		j++
+	}
+	return j < len(s) && s[j] >= '0' && s[j] <= '9'
+}
+
+func newToken(raw string, start int) token {
+	lower := strings.ToLower(raw)
+	lower = strings.NewReplacer("’", "'").Replace(lower)
+	for _, suffix := range []string{"'s", "'"} {
+		lower = strings.TrimSuffix(lower, suffix)
+	}
+	t := token{term: lower, raw: raw, start: start, digit: raw[0] >= '0' && raw[0] <= '9'}
+	if !t.digit {
+		t.term = stem(lower)
+	}
+	t.name = identifier(raw)
+	return t
+}
+
+// identifier reports whether a spelling is that of a name in code or an acronym.
+func identifier(s string) bool {
+	upper, lower, other := 0, 0, 0
+	inner := false
+	for i, r := range s {
+		switch {
+		case unicode.IsUpper(r):
+			upper++
+			inner = inner || i > 0
+		case unicode.IsLower(r):
+			lower++
+		case r == '_' || unicode.IsDigit(r):
+			other++
+		}
+	}
+	return upper+lower > 0 && (inner || other > 0)
+}
+
+// stem brings the forms of an English word together; other languages lose at
+// most an ending. It errs on the side of joining.
+func stem(w string) string {
+	if len(w) < 4 {
+		return w
+	}
+	for _, rule := range stemRules {
+		base, ok := strings.CutSuffix(w, rule.suffix)
+		if !ok {
+			continue
+		}
+		if len(base) < rule.keep || rule.suffix == "s" && strings.ContainsAny(base[len(base)-1:], "sui") {
+			continue
+		}
+		w = base + rule.put
+		break
+	}
+	if n := len(w); n > 3 && w[n-1] == w[n-2] && !strings.ContainsAny(w[n-1:], "lsz") {
+		w = w[:n-1]
+	}
+	if len(w) > 4 {
+		w = strings.TrimSuffix(w, "e")
+	}
+	if base, ok := strings.CutSuffix(w, "y"); ok && len(base) > 2 {
+		w = base + "i"
+	}
+	return w
+}
+
+// stemRules are tried in order; the first that fits is applied.
+var stemRules = []struct {
+	suffix, put string
+	keep        int
+}{
+	{"izations", "iz", 3}, {"ization", "iz", 3}, {"isations", "iz", 3}, {"isation", "iz", 3}, {"ations", "", 4}, {"ation", "", 4},
+	{"nesses", "", 4}, {"ments", "", 4}, {"ment", "", 4}, {"ness", "", 4}, {"ically", "ic", 3}, {"ising", "iz", 3}, {"izing", "iz", 3},
+	{"ised", "iz", 3}, {"ized", "iz", 3}, {"ises", "iz", 3}, {"izes", "iz", 3}, {"ise", "iz", 4}, {"ize", "iz", 4},
+	{"tions", "t", 3}, {"tion", "t", 3}, {"sions", "s", 3}, {"sion", "s", 3}, {"ances", "", 4}, {"ance", "", 4}, {"ences", "", 4}, {"ence", "", 4},
+	{"ables", "", 4}, {"able", "", 4}, {"ies", "y", 2}, {"ied", "y", 2}, {"ings", "", 3}, {"ing", "", 3}, {"edly", "", 4}, {"sses", "ss", 2}, {"xes", "x", 2},
+	{"ches", "ch", 2}, {"shes", "sh", 2}, {"ers", "", 4}, {"ors", "", 5}, {"er", "", 4}, {"or", "", 5}, {"ed", "", 3}, {"ly", "", 4}, {"s", "", 3},
+}
+
+// stopWords carry no claim of their own.
+var stopWords = sync.OnceValue(func() map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(stopList) {
+		set[w] = true
+	}
+	return set
+})
+
+const stopList = `a an the and or but nor so yet if then else than that this these those there here it its itself they them their theirs he him his she her
+	hers we us our you your i me my who whom whose which what when where why how is are was were be been being am do does did done doing have has had having will
+	would shall should can could may might must of in on at by for from to into onto with within without about above below over under between among through during
+	before after since until while as per via up down out off not no also only just even very more most much many some any each every both either neither other
+	others another such same own however therefore thus hence because due according said says say states stated state note notes noted using used use uses one
+	page pages source sources article document documentation mentions mentioned according described describes provide provides provided include includes included
+	including make makes made get gets got like well still often usually typically generally currently now today new et al eg ie etc vs`
+
+// content reports whether a token can carry a claim.
+func (t token) content() bool {
+	if t.digit {
+		return true
+	}
+	return utf8.RuneCountInString(t.term) > 1 && !stopWords()[strings.ToLower(t.raw)]
+}
