@@ -100,6 +100,16 @@ func avaTotals(t *Text, f *finding) bool {
 			f.worse(StateDidNotFinish)
 		}
 	}
+	if val(c.Passed) == 0 { // with failures ava leaves the passed ones out
+		for i := range t.Len() {
+			if strings.HasPrefix(t.Line(i), "  ─") {
+				break
+			}
+			if strings.HasPrefix(t.Line(i), "  ✔ ") {
+				bump(&c.Passed, 1)
+			}
+		}
+	}
 	f.Tests = c
 	return found
 }

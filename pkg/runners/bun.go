@@ -103,11 +103,12 @@ func bunTotals(t *Text, end int, f *finding) {
 func bunResults(t *Text, f *finding) Counts {
 	c := Counts{Passed: num(0), Failed: num(0)}
 	file, from, inFile := "", 0, 0
+	var spare [][]string // errors before a line that passed: --concurrent prints them first
 	seen := map[string]bool{}
 	for i := 0; i < t.Len(); i++ {
 		l := t.Line(i)
 		if p, ok := strings.CutSuffix(l, ":"); ok && looksLikeFile(p) && !strings.HasPrefix(l, " ") {
-			file, from, inFile = p, i+1, 0
+			file, from, inFile, spare = p, i+1, 0, nil
 			continue
 		}
 		if l == "# Unhandled error between tests" {
@@ -126,10 +127,17 @@ func bunResults(t *Text, f *finding) Counts {
 		switch m[1] {
 		case "(pass)", "✓":
 			bump(&c.Passed, 1)
+			if body := t.Slice(from, i).lines; bunHasError(body) && !strings.Contains(l, " (attempt ") {
+				spare = append(spare, body)
+			}
 		case "(fail)", "✗":
 			bump(&c.Failed, 1)
 			key := file + "\x00" + m[2]
-			x := bunFailure(t, m[2], file, t.Slice(from, i).lines)
+			body := t.Slice(from, i).lines
+			if !bunHasError(body) && len(spare) > 0 && !seen[key] {
+				body, spare = spare[0], spare[1:]
+			}
+			x := bunFailure(t, m[2], file, body)
 			if s := strings.TrimSpace(t.Line(i + 1)); strings.HasPrefix(s, "^ ") {
 				x.Message = strings.TrimSpace(x.Message + "\n" + s[2:])
 			}
@@ -157,6 +165,15 @@ func bunFailure(t *Text, name, file string, body []string) Failure {
 		x.File, x.Line = cleanPath(fr.path, t.Hint.Dir), fr.line
 	}
 	return x
+}
+
+func bunHasError(body []string) bool {
+	for _, l := range body {
+		if strings.HasPrefix(l, "error: ") {
+			return true
+		}
+	}
+	return false
 }
 
 func bunMessage(body []string) string {

@@ -10,6 +10,7 @@ import (
 
 var (
 	corpusDir  = flag.String("corpus", "", "folder of recorded runs to score instead of the packed ones")
+	corpusCmd  = flag.Bool("command", false, "give the command too")
 	corpusOnly = flag.String("only", "", "score records with this prefix")
 )
 
@@ -18,7 +19,7 @@ func TestCorpus(t *testing.T) {
 	if *corpusDir == "" {
 		t.Skip("no corpus given")
 	}
-	rep, err := bench.ScoreRunnersWith(os.DirFS(*corpusDir), bench.Options{Only: *corpusOnly})
+	rep, err := bench.ScoreRunnersWith(os.DirFS(*corpusDir), bench.Options{Only: *corpusOnly, WithCommand: *corpusCmd})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,8 +112,8 @@ func join(a, b finding) finding {
 	}
 	a.Tests = Counts{
 		Passed: add(a.Tests.Passed, b.Tests.Passed), Failed: add(a.Tests.Failed, b.Tests.Failed),
-		Skipped: add(a.Tests.Skipped, b.Tests.Skipped), Todo: add(a.Tests.Todo, b.Tests.Todo),
-		Errors: add(a.Tests.Errors, b.Tests.Errors),
+		Skipped: add(a.Tests.Skipped, b.Tests.Skipped), Todo: addClass(a.Tests.Todo, b.Tests.Todo),
+		Errors: addClass(a.Tests.Errors, b.Tests.Errors),
 	}
 	a.Failures = append(a.Failures, b.Failures...)
 	a.Suites = append(a.Suites, b.Suites...)

@@ -151,7 +151,7 @@ func readGoTest(t *Text) *goRun {
 			}
 			continue
 		}
-		if m := goResult().FindStringSubmatchIndex(l); m != nil && goResultAt(l, m[0], cur, l[m[4]:m[5]]) {
+		if m := goResult().FindStringSubmatchIndex(l); m != nil && (goResultAt(l, m[0], cur, l[m[4]:m[5]]) || r.openBefore(cur, l[m[4]:m[5]])) {
 			name := l[m[4]:m[5]]
 			if r.openBefore(cur, name) {
 				cur = r.reopen(cur)

@@ -45,6 +45,9 @@ func jestSummary(t *Text) (start, end int) {
 		end = i + 1
 		for end < t.Len() && end < i+6 && t.Line(end) != "" {
 			end++
+			if strings.HasPrefix(t.Line(end-1), "Ran all test suites") {
+				break
+			}
 		}
 		return i, end
 	}
@@ -79,6 +82,9 @@ func parseJest(t *Text, f *finding) {
 		return
 	}
 	jestCounts(t, sum, f)
+	if val(f.Tests.Failed) == 0 {
+		f.Failures = nil // printed by tests
+	}
 	for i := range t.Len() {
 		l := t.Line(i)
 		switch {

@@ -158,8 +158,11 @@ func parseJUnit(t *Text, f *finding) {
 		}
 	}
 	f.Tests = Counts{Passed: num(pass), Failed: num(fail), Skipped: num(skip), Errors: num(errs)}
-	if who == "node-test" {
+	switch who {
+	case "node-test":
 		nodeJUnitTotals(r, f)
+	case "mocha", "jest", "pytest":
+		f.Tests.Todo = num(0)
 	}
 	switch {
 	case r.cut:
@@ -269,7 +272,7 @@ func junitID(who string, c junitCase) string {
 	case c.Class == "" || c.Class == c.Name || strings.HasPrefix(c.Name, c.Class):
 		return c.Name
 	case looksLikeFile(c.Class):
-		return c.Name
+		return strings.ReplaceAll(c.Name, " › ", " > ") // playwright
 	}
 	return c.Class + "." + c.Name
 }

@@ -101,6 +101,18 @@ func add(a, b *int) *int {
 	return num(*a + *b)
 }
 
+// addClass adds counts of a class that many runners do not have (todo, errors):
+// where one runner has no such class the other's count is the sum.
+func addClass(a, b *int) *int {
+	if a == nil {
+		return b
+	}
+	if b == nil {
+		return a
+	}
+	return num(*a + *b)
+}
+
 // bump adds n to a count, which becomes known.
 func bump(p **int, n int) {
 	v := val(*p) + n

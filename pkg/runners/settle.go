@@ -1,6 +1,9 @@
 package runners
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // settle lets the exit code have its say over what the text says.
 func settle(t *Text, f finding) Result {
@@ -13,6 +16,10 @@ func settle(t *Text, f finding) Result {
 	}
 	if r.BuildErrors == nil {
 		r.BuildErrors = []BuildError{}
+	}
+	if r.Runner == "" && r.State == StateUnknown && t.ExitBad() && strings.TrimSpace(t.whole) == "" {
+		r.State = StateDidNotFinish
+		r.Notes = append(r.Notes, "no output at all: nothing shows that anything ran")
 	}
 	how := ended(t.Hint)
 	switch code, known := t.Exit(); {

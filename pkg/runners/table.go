@@ -33,6 +33,7 @@ func parsersTests() []parser {
 		{name: "node-test", kind: kindTests, marks: []string{"ℹ ", "✖ ", "✔ "}, sniff: sniffNodeSpec, parse: parseNodeSpec},
 		{name: "tap-stream", kind: kindTests, marks: []string{"TAP version 1", "ok ", "1.."}, sniff: sniffTAP, parse: parseTAP},
 		{name: "node-test", kind: kindTests, sniff: sniffNodeDot, parse: parseNodeDot},
+		{name: "node", kind: kindBuild, marks: []string{"SyntaxError", "Cannot find ", "ERR_MODULE_NOT_FOUND", "require is not defined"}, sniff: sniffNodeLoad, parse: parseNodeLoad},
 		{name: "npm", kind: kindWrapper, marks: []string{"npm error ", "npm ERR! ", "ERR_PNPM_", "no test specified", " not found.", "No module named ", " ERROR  "}, sniff: sniffNPM, parse: parseNPM},
 	}
 }
