@@ -9,13 +9,18 @@ var (
 	batsPlace   = lazy(`in test file (.+?), line (\d+)\)`)
 	batsStatus  = lazy("^\\s*`(.*)' failed(.*)$")
 	batsTiming  = lazy(` in \d+(?:ms|sec)$`)
-	batsWarn    = lazy(`bats warning: Executed (\d+) instead of expected (\d+) tests`)
 )
 
 func batsParser() parser {
-	return parser{name: "bats", kind: kindTests, marks: []string{"in test file ", " ✓ ", " ✗ ", "bats ", "bats-", " failure"},
+	return parser{name: "bats", kind: kindTests, marks: []string{"in test file ", " ✓ ", " ✗ ", "bats ", "bats-", " failure", "Error: Test file ", "setup_file failed"},
 		sniff: func(t *Text) match {
 			switch {
+			case t.Has("<testsuite "):
+				return match{} // its JUnit report
+			case strings.HasPrefix(t.Line(0), "Error: Test file ") && strings.HasSuffix(t.Line(0), " does not exist"):
+				return t.all(scoreSure)
+			case t.Has("not ok 1 setup_file failed"):
+				return t.all(scoreCertain + 1)
 			case t.Has("in test file ") && lastMatch(t, batsPlace()) >= 0, t.Has("bats warning: "), t.Has("bats-exec-"), t.Has("/bats-core/"):
 				return t.all(scoreCertain)
 			case lastMatch(t, batsSummary()) >= 0 && lastMatch(t, batsPretty()) >= 0:
@@ -36,14 +41,9 @@ func batsParse(t *Text, f *finding) {
 			planned = atoi(l[3:])
 			continue
 		}
-		if m := batsWarn().FindStringSubmatch(l); m != nil {
-			f.worse(StateDidNotFinish)
-			f.note(strings.TrimPrefix(l, "# "))
-			continue
-		}
 		if m := batsTap().FindStringSubmatch(l); m != nil {
-			body, next := t.block(i+1, func(l string) bool { return !strings.HasPrefix(l, "#") })
-			name, _, skip := strings.Cut(m[3], " # skip")
+			body, next := t.block(i+1, func(l string) bool { return !strings.HasPrefix(l, "#") && !strings.HasPrefix(l, "  ") })
+			name, skip := batsSkip(m[3])
 			batsCount(t, f, m[1] == "ok", skip, batsTiming().ReplaceAllString(name, ""), body)
 			i = next - 1
 			continue
@@ -58,6 +58,16 @@ func batsParse(t *Text, f *finding) {
 	batsVerdict(t, f, planned)
 }
 
+// batsSkip cuts the directive off a name.
+func batsSkip(s string) (name string, skip bool) {
+	for _, d := range []string{" # skip", " # SKIP"} {
+		if name, _, ok := strings.Cut(s, d); ok {
+			return name, true
+		}
+	}
+	return s, false
+}
+
 func batsCount(t *Text, f *finding, ok, skip bool, name string, body []string) {
 	switch {
 	case skip:
@@ -68,6 +78,9 @@ func batsCount(t *Text, f *finding, ok, skip bool, name string, body []string) {
 		bump(&f.Tests.Failed, 1)
 		x := batsBody(t, body)
 		x.ID = name
+		if d, ok := parseDiag(strings.Replace(firstLine(strings.Split(x.Message, "\n")), ": line ", ":", 1)); ok && strings.Contains(d.message, "syntax error") {
+			f.build(d.buildError(t))
+		}
 		if strings.HasPrefix(name, "setup_file failed") || strings.HasPrefix(name, "teardown_file failed") || strings.HasPrefix(name, "setup_suite") {
 			f.suite(SuiteFailure{Kind: SuiteHook, Name: name, File: x.File, Line: x.Line, Message: x.Message})
 			return
@@ -85,6 +98,9 @@ func batsBody(t *Text, body []string) Failure {
 		s := strings.TrimSpace(l)
 		if m := batsPlace().FindStringSubmatch(l); m != nil {
 			x.File, x.Line = t.path(m[1]), atoi(m[2])
+			continue
+		}
+		if s == "---" || s == "..." || s == "message: |" || strings.HasPrefix(s, "bats warning: ") {
 			continue
 		}
 		if strings.HasPrefix(s, "(from function ") || strings.HasPrefix(s, "from function ") {
@@ -109,6 +125,11 @@ func batsVerdict(t *Text, f *finding, planned int) {
 		ran = planned - atoi(m[4])
 	}
 	switch {
+	case len(f.BuildErrors) > 0:
+		f.worse(StateBuildFailed)
+	case planned < 0 && strings.HasPrefix(t.Line(0), "Error: Test file "):
+		f.worse(StateNoTests)
+		f.note(t.Line(0))
 	case len(f.Suites) > 0, planned >= 0 && ran < planned:
 		if planned >= 0 && ran < planned {
 			f.worse(StateDidNotFinish)

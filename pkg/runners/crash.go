@@ -28,7 +28,7 @@ func (f *finding) crashed(t *Text, at int) {
 func crashParsers() []parser {
 	return []parser{
 		sanitizerParser(), valgrindParser(), goCrashParser(), rustCrashParser(), pythonCrashParser(), nodeCrashParser(),
-		javaCrashParser(), rubyCrashParser(), phpCrashParser(), dotnetCrashParser(), elixirCrashParser(), nativeCrashParser(),
+		javaCrashParser(), rubyCrashParser(), phpCrashParser(), dotnetCrashParser(), elixirCrashParser(), perlCrashParser(), tclCrashParser(), nativeCrashParser(),
 	}
 }
 

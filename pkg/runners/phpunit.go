@@ -9,6 +9,8 @@ var (
 	phpunitItem    = lazy(`^\d+\) (.+)$`)
 	phpunitPlace   = lazy(`^(/.+|[A-Za-z]:\\.+|[\w./-]+\.php):(\d+)$`)
 	phpunitPretty  = lazy(`^ [✘✖x] (.+?)(?: \[[\d.]+ m?s\])?$`)
+	phpTrace       = lazy(`^#\d+ (?:\{main\}|\[internal function\]|\S+\(\d+\)):?(?: |$)`)
+	phpThrown      = lazy(`^([A-Z][\w\\]*: .*) in (/\S+):(\d+)$`)
 	phpFatal       = lazy(`^(?:PHP )?(?:Fatal error|Parse error): +(.*?) in (\S+?)(?::(\d+)| on line (\d+))$`)
 )
 
@@ -96,7 +98,8 @@ func phpunitBroken(t *Text, f *finding, done bool) {
 	for i, l := range t.lines {
 		if m := phpFatal().FindStringSubmatch(l); m != nil {
 			line := atoi(m[3] + m[4])
-			load := strings.Contains(l, "ParseError") || strings.Contains(l, "Parse error") || strings.Contains(m[1], "syntax error")
+			loader := strings.Contains(t.Line(i+2), "FileLoader.php") || strings.Contains(t.Line(i+2), "TestSuiteLoader.php") || strings.Contains(t.Line(i+2), "bootstrap")
+			load := loader || strings.Contains(l, "ParseError") || strings.Contains(l, "Parse error") || strings.Contains(m[1], "syntax error")
 			switch {
 			case load:
 				f.buildOnce(BuildError{File: t.path(m[2]), Line: line, Message: strings.TrimPrefix(m[1], "Uncaught ")})
@@ -171,6 +174,13 @@ func phpBody(t *Text, body []string) Failure {
 	var keep []string
 	var frames []frame
 	for _, l := range body {
+		if l == "Stack trace:" || phpTrace().MatchString(l) {
+			continue
+		}
+		if m := phpThrown().FindStringSubmatch(l); m != nil {
+			frames = append(frames, frame{m[2], atoi(m[3])})
+			l = m[1]
+		}
 		if m := phpunitPlace().FindStringSubmatch(strings.TrimSpace(l)); m != nil {
 			frames = append(frames, frame{m[1], atoi(m[2])})
 			continue
@@ -233,6 +243,7 @@ var teamcityAttr = lazy(`(\w+)='((?:[^'|]|\|.)*)'`)
 // phpunitTeamcity reads service messages.
 func phpunitTeamcity(t *Text, f *finding) {
 	var suites []string
+	started := map[string]string{} // name → full name, from the last start
 	for _, l := range t.lines {
 		if !strings.HasPrefix(l, "##teamcity[") {
 			continue
@@ -242,18 +253,26 @@ func phpunitTeamcity(t *Text, f *finding) {
 			attr[m[1]] = teamcityText(m[2])
 		}
 		switch kind, _, _ := strings.Cut(l[len("##teamcity["):], " "); kind {
+		case "testStarted":
+			if _, full, ok := strings.Cut(attr["locationHint"], `::\`); ok {
+				started[attr["name"]] = full
+			}
 		case "testSuiteStarted":
 			suites = append(suites, attr["name"])
 		case "testSuiteFinished":
 			suites = suites[:max(len(suites)-1, 0)]
 		case "testFailed":
 			x := phpBody(t, strings.Split(attr["message"]+"\n"+attr["details"], "\n"))
-			x.ID = attr["name"]
-			if n := len(suites); n > 0 && !strings.Contains(suites[n-1], "/") {
-				x.ID = strings.TrimPrefix(suites[n-1], `\`) + "::" + x.ID
-				if strings.Contains(suites[n-1], "::") {
-					x.ID = attr["name"]
-				}
+			if strings.HasPrefix(x.Message, "This test did not perform any assertions") || strings.HasPrefix(x.Message, "Test code or tested code ") {
+				continue // risky, not failed
+			}
+			switch n := len(suites); {
+			case started[attr["name"]] != "":
+				x.ID = started[attr["name"]]
+			case n > 0 && !strings.Contains(suites[n-1], "/"):
+				x.ID = strings.TrimPrefix(suites[n-1], `\`) + "::" + attr["name"]
+			default:
+				x.ID = attr["name"]
 			}
 			f.fail(x)
 		}

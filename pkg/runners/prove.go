@@ -9,17 +9,21 @@ var (
 	proveResult  = lazy(`^Result: (PASS|FAIL|NOTESTS)`)
 	proveFiles   = lazy(`^Files=(\d+), Tests=(\d+),`)
 	proveReport  = lazy(`^(\S.*?)\s+\(Wstat: (\d+)(?: \((?:exited (\d+)|Signal: (\w+)).*?\))? Tests: (\d+) Failed: (\d+)\)`)
+	provePlanned = lazy(`planned (\d+) tests? but ran (\d+)`)
 	proveNumbers = lazy(`^  Failed tests?: +(.*)$`)
-	perlFailed   = lazy(`^# +Failed (?:\(TODO\) )?test(?: '(.*)')?(?: at (\S+) line (\d+)\.)?$`)
+	perlFailed   = lazy(`^# +Failed test(?: '(.*)')?(?: at (\S+) line (\d+)\.)?$`)
 	perlAt       = lazy(`^# +at (\S+) line (\d+)\.$`)
 	perlError    = lazy(`^(.*?) at (\S+) line (\d+)(?:, near "(.*))?[,.]?"?\.?$`)
 )
 
 func proveParser() parser {
-	return parser{name: "prove", kind: kindTests, marks: []string{"Result: ", "Test Summary Report", " wallclock secs "},
+	return parser{name: "prove", kind: kindTests, marks: []string{"Result: ", "No tests named", "Test Summary Report", " wallclock secs "},
 		sniff: func(t *Text) match {
 			if lastMatch(t, proveFiles()) >= 0 {
 				return t.all(scoreCertain)
+			}
+			if t.FindPrefix("No tests named and ", 0) >= 0 {
+				return t.all(scoreSure)
 			}
 			return match{}
 		}, parse: proveParse}
@@ -36,7 +40,11 @@ type proveFile struct {
 }
 
 func proveParse(t *Text, f *finding) {
-	files, failed := proveFiles2(t)
+	if t.FindPrefix("No tests named and ", 0) >= 0 {
+		f.State = StateNoTests
+		return
+	}
+	files, failed := proveSummary(t)
 	if i := lastMatch(t, proveFiles()); i >= 0 {
 		m := proveFiles().FindStringSubmatch(t.Line(i))
 		f.Tests.Passed, f.Tests.Failed = num(max(atoi(m[2])-failed, 0)), num(failed)
@@ -66,7 +74,11 @@ func proveParse(t *Text, f *finding) {
 	diags := perlDiags(t)
 	for _, p := range files {
 		proveFailures(t, p, diags, f)
-		unfinished := strings.Contains(p.parsed, "Bad plan") || strings.Contains(p.parsed, "No plan found") || p.signal != ""
+		if p.failed == 0 && p.parsed == "" && p.signal == "" && p.exited > 0 {
+			f.suite(SuiteFailure{Kind: SuiteCrash, Name: p.name, File: p.name, Message: p.name + ": all tests passed, then exit " + strconv.Itoa(p.exited)})
+			continue
+		}
+		unfinished := provePlan(p.parsed) || strings.Contains(p.parsed, "No plan found") || p.signal != ""
 		if !unfinished {
 			continue
 		}
@@ -81,8 +93,8 @@ func proveParse(t *Text, f *finding) {
 	}
 }
 
-// proveFiles2 reads the "Test Summary Report".
-func proveFiles2(t *Text) (files []proveFile, failed int) {
+// proveSummary reads the "Test Summary Report".
+func proveSummary(t *Text) (files []proveFile, failed int) {
 	start := t.FindPrefix("Test Summary Report", 0)
 	if start < 0 {
 		return nil, 0
@@ -113,6 +125,12 @@ func proveFiles2(t *Text) (files []proveFile, failed int) {
 		}
 	}
 	return files, failed
+}
+
+// provePlan says that a file ran fewer tests than it planned.
+func provePlan(s string) bool {
+	m := provePlanned().FindStringSubmatch(s)
+	return m != nil && atoi(m[2]) < atoi(m[1])
 }
 
 // numberList reads "2, 4-6".
@@ -196,10 +214,10 @@ func perlCompile(t *Text, f *finding) {
 		missing := strings.HasPrefix(l, "Can't locate ") && strings.Contains(l, "@INC")
 		followed := false
 		for j := i + 1; j <= i+4 && !followed; j++ {
-			followed = strings.HasPrefix(t.Line(j), "Compilation failed in require") || strings.HasPrefix(t.Line(j), "BEGIN failed--compilation aborted") ||
+			followed = strings.HasPrefix(t.Line(j), "Compilation failed in require") || strings.HasPrefix(t.Line(j), "BEGIN failed--compilation aborted") || strings.HasPrefix(t.Line(j), "BEGIN not safe after errors") ||
 				strings.Contains(t.Line(j), "had compilation errors.") || strings.HasPrefix(t.Line(j), "Execution of ")
 		}
-		if !missing && !strings.HasPrefix(l, "syntax error at ") && !followed || strings.HasPrefix(l, "Compilation failed") || strings.HasPrefix(l, "BEGIN failed") || strings.HasPrefix(l, "#") {
+		if !missing && !strings.HasPrefix(l, "syntax error at ") && !followed || strings.HasPrefix(l, "Compilation failed") || strings.HasPrefix(l, "BEGIN ") || strings.HasPrefix(l, "#") {
 			continue
 		}
 		m := perlError().FindStringSubmatch(l)
@@ -208,4 +226,46 @@ func perlCompile(t *Text, f *finding) {
 		}
 		f.buildOnce(BuildError{File: t.path(m[2]), Line: atoi(m[3]), Message: l})
 	}
+}
+
+var perlDied = lazy(`^(.+) at (\S+\.(?:pl|pm|t|cgi)|-e) line (\d+)(?:, <\w+> (?:line|chunk) \d+)?\.$`)
+
+func perlCrashParser() parser {
+	return parser{name: "perl", kind: kindCrash, marks: []string{" line "},
+		sniff: func(t *Text) match {
+			if !t.ExitOK() && (lastMatch(t, perlDied()) >= 0 || t.FindPrefix("syntax error at ", 0) >= 0) {
+				return t.all(scoreWeak + 25)
+			}
+			return match{}
+		},
+		parse: func(t *Text, f *finding) {
+			perlCompile(t, f)
+			if len(f.BuildErrors) > 0 {
+				f.State = StateBuildFailed
+				return
+			}
+			i := lastMatch(t, perlDied())
+			m := perlDied().FindStringSubmatch(t.Line(i))
+			f.fail(Failure{File: t.path(m[2]), Line: atoi(m[3]), Message: m[1]})
+			f.crashed(t, i)
+		}}
+}
+
+var tclDied = lazy(`^    \(file "(.+?)" line (\d+)\)$`)
+
+func tclCrashParser() parser {
+	return parser{name: "tcl", kind: kindCrash, marks: []string{"    while executing", "    (file \""},
+		sniff: func(t *Text) match {
+			if lastMatch(t, tclDied()) >= 0 {
+				return t.all(scoreLikely)
+			}
+			return match{}
+		},
+		parse: func(t *Text, f *finding) {
+			i := lastMatch(t, tclDied())
+			m := tclDied().FindStringSubmatch(t.Line(i))
+			at := t.Find("    while executing", 0)
+			f.fail(Failure{File: t.path(m[1]), Line: atoi(m[2]), Message: t.Line(at - 1)})
+			f.crashed(t, i)
+		}}
 }
