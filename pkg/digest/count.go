@@ -26,12 +26,7 @@ type counter struct {
 
 type maskStat struct {
 	count       int
-	first, last sighting
-}
-
-type sighting struct {
-	no   int
-	text string
+	first, last nearby
 }
 
 type fieldKey struct {
@@ -47,7 +42,7 @@ type extremes struct {
 
 type measured struct {
 	field
-	sighting
+	nearby
 }
 
 func newCounter(q *query) *counter {
@@ -70,12 +65,12 @@ func (c *counter) visit(u *unit) {
 		if len(c.masks) >= maxMasks {
 			return
 		}
-		s = &maskStat{first: sighting{u.no, clipHead(u.text, wholeShown)}}
+		s = &maskStat{first: near(u.no, u.text, 0)}
 		c.masks[u.mask] = s
 	}
 	s.count++
 	if c.q.want&wantLast != 0 {
-		s.last = sighting{u.no, clipHead(u.text, wholeShown)}
+		s.last = near(u.no, u.text, 0)
 	}
 }
 
@@ -97,7 +92,7 @@ func (c *counter) measure(u *unit, f field) {
 	if len(e.top) == topKept && !c.beats(f.value, e.top[topKept-1].value) {
 		return
 	}
-	e.add(c, measured{f, sighting{u.no, clipHead(u.text, wholeShown)}})
+	e.add(c, measured{f, near(u.no, u.text, 0)})
 }
 
 func (e *extremes) add(c *counter, m measured) {
@@ -264,7 +259,7 @@ func (c *counter) subjects() []uint32 {
 }
 
 // ends counts the lines that match at least mask and gives the first and the last.
-func (c *counter) ends(mask uint32) (count int, first, last sighting) {
+func (c *counter) ends(mask uint32) (count int, first, last nearby) {
 	for o, s := range c.masks {
 		if o&mask != mask {
 			continue
@@ -281,16 +276,16 @@ func (c *counter) ends(mask uint32) (count int, first, last sighting) {
 }
 
 // show gives the lines a counting question needs, best first.
-func (c *counter) show(r *reading) []Line {
-	var out []Line
+func (c *counter) show() []nearby {
+	var out []nearby
 	if c.q.want&(wantFirst|wantLast) != 0 {
 		for _, m := range c.subjects() {
 			n, first, last := c.ends(m)
 			if n > 0 && c.q.want&wantFirst != 0 {
-				out = append(out, Line{No: first.no, Text: first.text})
+				out = append(out, first)
 			}
 			if n > 1 && c.q.want&wantLast != 0 && last.no > 0 {
-				out = append(out, Line{No: last.no, Text: last.text})
+				out = append(out, last)
 			}
 		}
 	}
@@ -308,7 +303,7 @@ func (c *counter) show(r *reading) []Line {
 				n = 3
 			}
 			for _, m := range p.top[:min(n, len(p.top))] {
-				out = append(out, Line{No: m.no, Text: m.text})
+				out = append(out, m.nearby)
 			}
 		}
 	}
@@ -332,7 +327,7 @@ func (c *counter) result(r *reading) (Counted, bool) {
 	case w&wantFrequent != 0:
 		return c.frequent(r)
 	case w&(wantMost|wantLeast) != 0:
-		return c.extreme()
+		return c.extreme(r)
 	case w&wantCount != 0 && w&(wantDuration|wantSize) == 0:
 		return c.howMany(r)
 	}
@@ -340,7 +335,7 @@ func (c *counter) result(r *reading) (Counted, bool) {
 }
 
 // extreme answers longest, slowest, largest, smallest …
-func (c *counter) extreme() (Counted, bool) {
+func (c *counter) extreme(r *reading) (Counted, bool) {
 	ps := c.populations()
 	if len(ps) == 0 || len(ps[0].top) == 0 || ps[0].count < 2 {
 		return Counted{}, false
@@ -353,7 +348,7 @@ func (c *counter) extreme() (Counted, bool) {
 	}
 	out := Counted{Kind: dir, Value: p.top[0].raw, Rule: fmt.Sprintf("the %s of %s %s on lines about %s", dir, thousands(p.count), kind, c.spell(p.mask))}
 	for _, m := range p.top[:min(3, len(p.top))] {
-		out.Lines = append(out.Lines, Line{No: m.no, Text: m.text, Score: m.value})
+		out.Lines = append(out.Lines, r.line(m.nearby, wholeShown, m.value))
 	}
 	return out, true
 }
@@ -386,7 +381,7 @@ func (c *counter) howMany(r *reading) (Counted, bool) {
 	for m, s := range c.masks {
 		if m&need == need {
 			n += s.count
-			lines = append(lines, Line{No: s.first.no, Text: s.first.text})
+			lines = append(lines, r.line(s.first, wholeShown, 0))
 		}
 	}
 	if n == 0 {
@@ -418,7 +413,9 @@ func (c *counter) frequent(r *reading) (Counted, bool) {
 	slices.SortStableFunc(ks, func(a, b kind) int { return b.e.count - a.e.count })
 	out := Counted{Kind: "most frequent", Value: ks[0].g.text, Rule: fmt.Sprintf("lines that read the same but for numbers, ids and paths; this kind stands %s times", thousands(ks[0].e.count))}
 	for _, k := range ks[:min(3, len(ks))] {
-		out.Lines = append(out.Lines, Line{No: k.g.no, Text: clipHead([]byte(k.g.text), wholeShown), Count: k.e.count, First: k.e.first, Last: k.e.last})
+		l := r.line(near(k.g.no, []byte(k.g.text), 0), wholeShown, k.g.score)
+		l.Count, l.First, l.Last = k.e.count, k.e.first, k.e.last
+		out.Lines = append(out.Lines, l)
 	}
 	return out, true
 }

@@ -38,7 +38,7 @@ type Line struct {
 	Score float64 `json:"score,omitempty"` // comparable within one selection only
 	Cut   int     `json:"cut,omitempty"`   // bytes of the line that are not in Text
 	// Count lines of the text read the same but for numbers, ids and paths, between First and Last.
-	// They are set (Count > 1) on one line of a kind only.
+	// They are set on one line of a kind only, and when there are 20 or more.
 	Count int `json:"count,omitempty"`
 	First int `json:"first,omitempty"`
 	Last  int `json:"last,omitempty"`

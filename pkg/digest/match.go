@@ -10,18 +10,19 @@ import (
 const (
 	ringSize   = 5 // a line is judged with two lines on each side
 	maxGroups  = 3000
-	windowSize = 56 // words of a long line that are judged together
-	clipAt     = 1200
+	windowSize = 56       // words of a long line that are judged together
+	clipAt     = 900      // bytes of a line that are remembered beside the candidates themselves
+	maxMemory  = 16 << 20 // bytes of text that candidates may hold
 	maxSamples = 8
 )
 
 // parent is a line that the lines below it belong to: less indented, or a heading.
 type parent struct {
-	no, indent int
-	text       string
-	own        [maxConcepts]float32
-	mask       uint32
-	up         *parent
+	nearby
+	indent int
+	own    [maxConcepts]float32
+	mask   uint32
+	up     *parent
 }
 
 // unit is a piece with what it matches.
@@ -35,11 +36,17 @@ type unit struct {
 	parents *parent
 }
 
-// nearby is a line shown because of its neighbour.
+// nearby is a line that may be shown because of another: a neighbour, a heading, one of the same kind.
 type nearby struct {
 	no   int
-	text string
-	dist int // lines away; parents count as near
+	text string // its beginning
+	size int    // bytes of the whole line, as far as they are known
+	dist int    // lines away; 0 for headings
+}
+
+// near copies the beginning of b.
+func near(no int, b []byte, dist int) nearby {
+	return nearby{no: no, text: clipHead(b, clipAt), size: len(b), dist: dist}
 }
 
 // candidate is a line worth considering, with its like.
@@ -53,7 +60,7 @@ type candidate struct {
 	tmpl             uint64
 	count            int
 	first, last      int
-	lastText         string
+	lastOne          nearby // the last line of the kind, when wanted
 	around           []nearby
 	samples          []nearby
 	score            float64
@@ -74,6 +81,7 @@ type matcher struct {
 	top     *parent
 	groups  map[uint64]*candidate
 	floor   float64
+	memory  int
 	wanted  []int // line numbers to take in any case, ascending
 	longLen map[int]int
 	visit   func(*unit) // sees every piece with its matches, may be nil
@@ -232,7 +240,7 @@ func (m *matcher) nest(u *unit) {
 	}
 	if m.n > 0 {
 		if prev := m.lastLine(); prev != nil && prev.indent < indent && (m.top == nil || m.top.no != prev.no) {
-			m.top = &parent{no: prev.no, indent: prev.indent, text: clipHead(prev.text, 400), own: prev.own, mask: prev.mask, up: m.top}
+			m.top = &parent{nearby: near(prev.no, prev.text, 0), indent: prev.indent, own: prev.own, mask: prev.mask, up: m.top}
 		}
 	}
 	u.parents = m.top
@@ -328,7 +336,7 @@ func (m *matcher) judge(c int) {
 		lex += 0.4 * extra
 		lex *= 0.7 + 0.3*min(1, lex/m.q.total)
 	}
-	if len(u.text) > 2*clipAt || u.off > 0 { // long lines match much by chance
+	if len(u.text) > 2400 || u.off > 0 { // long lines match much by chance
 		lex *= 0.75
 	}
 	moment := 0
@@ -395,14 +403,17 @@ func (m *matcher) keep(c int, u *unit, lex float64, ctxMask uint32, moment int, 
 		g.forced = g.forced || forced
 		if lex > g.lex*1.02 {
 			m.fill(g, c, u, lex, ctxMask)
+		} else if u.off > 0 {
+			return
 		} else if len(g.samples) < maxSamples {
-			g.samples = append(g.samples, nearby{no: u.no, text: clipHead(u.text, clipAt)})
+			g.samples = append(g.samples, near(u.no, u.text, 0))
+			m.memory += min(len(u.text), clipAt)
 		} else if m.wide {
-			g.lastText = clipHead(u.text, clipAt)
+			g.lastOne = near(u.no, u.text, 0)
 		}
 		return
 	}
-	if len(m.groups) >= 2*maxGroups {
+	if len(m.groups) >= 2*maxGroups || m.memory > maxMemory {
 		m.compact()
 	}
 	g = &candidate{tmpl: tmpl, count: 1, first: u.no, last: u.no, forced: forced, moment: moment}
@@ -412,22 +423,24 @@ func (m *matcher) keep(c int, u *unit, lex float64, ctxMask uint32, moment int, 
 
 // fill makes u the line that stands for g.
 func (m *matcher) fill(g *candidate, c int, u *unit, lex float64, ctxMask uint32) {
-	if g.text != "" && len(g.samples) < maxSamples {
-		g.samples = append(g.samples, nearby{no: g.no, text: g.text})
+	if g.text != "" && g.off == 0 && len(g.samples) < maxSamples {
+		g.samples = append(g.samples, near(g.no, []byte(g.text), 0))
 	}
 	g.no, g.off, g.at, g.end, g.more = u.no, u.off, u.at, u.end, u.more || u.off > 0
 	g.text, g.lex, g.mask, g.ctxMask = string(u.text), lex, u.mask, ctxMask
+	m.memory += len(g.text)
 	g.around = g.around[:0]
 	for d := -2; d <= 2; d++ {
 		if k := c + d; d != 0 && k >= 0 && k < m.n {
-			if o := &m.ring[k%ringSize]; o.no > 0 && o.no != u.no {
-				g.around = append(g.around, nearby{o.no, clipHead(o.text, clipAt), max(d, -d)})
+			if o := &m.ring[k%ringSize]; o.no > 0 && o.no != u.no && o.off == 0 {
+				g.around = append(g.around, near(o.no, o.text, max(d, -d)))
+				m.memory += min(len(o.text), clipAt)
 			}
 		}
 	}
 	k := 0
 	for p := u.parents; p != nil && k < 4; p, k = p.up, k+1 {
-		g.around = append(g.around, nearby{p.no, p.text, 0})
+		g.around = append(g.around, p.nearby)
 	}
 }
 
@@ -438,10 +451,18 @@ func (m *matcher) compact() {
 		all = append(all, g.lex)
 	}
 	slices.Sort(all)
-	m.floor = max(m.floor, all[len(all)-maxGroups])
+	m.floor = max(m.floor, all[len(all)/2])
+	m.memory = 0
 	for k, g := range m.groups {
 		if g.lex <= m.floor && !g.forced {
 			delete(m.groups, k)
+			continue
+		}
+		m.memory += len(g.text)
+		for _, list := range [][]nearby{g.around, g.samples} {
+			for _, n := range list {
+				m.memory += len(n.text)
+			}
 		}
 	}
 }

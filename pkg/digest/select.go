@@ -12,6 +12,7 @@ const (
 	headShown   = 400 // bytes of a long line's start that are always shown
 	windowShown = 420 // bytes around the best match further on
 	wholeShown  = 900 // a line up to this is never cut
+	minNote     = 20  // lines alike from which it is told
 )
 
 // Select picks the lines that answer the question, within the budget. An empty question picks what a
@@ -26,8 +27,11 @@ func (d *Doc) Select(ctx context.Context, question string, b Budget) (Selection,
 		bpt = d.BytesPerToken()
 	}
 	limit := int(float64(b.Tokens) * bpt)
-	p := &picker{r: r, left: limit, in: map[int]*Line{}}
-	if d.bytes+int64(d.lines)*int64(len(strconv.Itoa(d.lines))+2) <= int64(limit) {
+	if int64(limit) > d.bytes && !d.fits(limit) { // what is shortened must not come out longer
+		limit = int(d.bytes)
+	}
+	p := &picker{r: r, left: limit, in: map[int]*Line{}, told: map[*template]bool{}}
+	if d.fits(limit) {
 		if err := p.all(ctx); err != nil {
 			return Selection{}, err
 		}
@@ -39,12 +43,18 @@ func (d *Doc) Select(ctx context.Context, question string, b Budget) (Selection,
 	return s, nil
 }
 
+// fits is true when the whole text with its line numbers is not longer than limit.
+func (d *Doc) fits(limit int) bool {
+	return d.bytes+int64(d.lines)*int64(len(strconv.Itoa(d.lines))+2) <= int64(limit)
+}
+
 // picker fills a budget with lines.
 type picker struct {
 	r     *reading
 	left  int // bytes
 	in    map[int]*Line
 	whole bool
+	told  map[*template]bool // templates whose number of lines is told
 }
 
 // all takes every line.
@@ -61,21 +71,40 @@ func (p *picker) all(ctx context.Context) error {
 	})
 }
 
-// add takes a line if it fits.
-func (p *picker) add(no int, text string, score float64) bool {
-	if l := p.in[no]; l != nil {
-		if score > l.Score {
-			l.Score = score
-		}
+// add takes a line if it fits. The first of many lines alike says so, if that fits too.
+func (p *picker) add(line Line) bool {
+	if l := p.in[line.No]; l != nil {
+		l.Score = max(l.Score, line.Score)
 		return true
 	}
-	n := len(text) + len(strconv.Itoa(no)) + 3
+	n := len(line.Text) + len(strconv.Itoa(line.No)) + 3
 	if n > p.left {
 		return false
 	}
 	p.left -= n
-	p.in[no] = &Line{No: no, Text: text, Score: score}
+	p.in[line.No] = &line
+	e := p.r.d.templates.get(templateHash([]byte(line.Text)))
+	if e == nil || e.count < minNote || line.Cut > 0 || p.told[e] {
+		return true
+	}
+	if n := len(note(e.count, e.first, e.last)); n <= p.left {
+		p.told[e] = true
+		p.left -= n
+		line.Count, line.First, line.Last = e.count, e.first, e.last
+	}
 	return true
+}
+
+// line shows a remembered line with at most limit bytes, or whole when the cut would save next to nothing.
+func (r *reading) line(n nearby, limit int, score float64) Line {
+	const worth = 80
+	size := max(n.size, r.lens[n.no])
+	text := n.text
+	if size > limit+worth || size > len(text) {
+		text = clipHead([]byte(text), limit)
+		return Line{No: n.no, Text: fmt.Sprintf("%s […%d more bytes of this line]", text, size-len(text)), Score: score, Cut: size - len(text)}
+	}
+	return Line{No: n.no, Text: text, Score: score}
 }
 
 // addCandidate takes a candidate's line, cut around its match when it is long.
@@ -91,11 +120,7 @@ func (p *picker) addCandidate(g *candidate) bool {
 		l.Cut -= len(extra) - 6
 		return true
 	}
-	if !p.add(g.no, text, g.score) {
-		return false
-	}
-	p.in[g.no].Cut = cut
-	return true
+	return p.add(Line{No: g.no, Text: text, Score: g.score, Cut: cut})
 }
 
 // display is how a candidate is shown, and how many bytes of its line that leaves out.
@@ -141,11 +166,11 @@ func window(g *candidate) (int, int) {
 // choose spends the budget: what was computed, the best lines with their surroundings, then more of the same.
 func (p *picker) choose(limit int) {
 	r := p.r
-	for _, l := range r.count.show(r) {
-		p.add(l.No, clipHead([]byte(l.Text), wholeShown), 1)
+	for _, n := range r.count.show() {
+		p.add(r.line(n, wholeShown, 1))
 	}
 	used := map[uint64]int{} // lines of a template, or with a certain opening, already taken
-	passed := make([]*candidate, 0, 64)
+	passed, rest := make([]*candidate, 0, 64), len(r.cands)
 	for rank, g := range r.cands {
 		opening := openingHash([]byte(g.text))
 		if used[g.tmpl] >= 2 && rank > 4 || used[opening] >= 4 {
@@ -154,38 +179,40 @@ func (p *picker) choose(limit int) {
 		}
 		used[g.tmpl]++
 		used[opening]++
-		if !p.addCandidate(g) && p.left < limit/20 {
-			break
-		}
+		p.addCandidate(g)
 		p.surround(g, rank)
 		if p.left < limit/12 && rank > 5 {
+			rest = rank + 1
 			break
 		}
 	}
-	for _, g := range passed {
-		if p.left < 60 {
-			break
+	for _, list := range [][]*candidate{passed, r.cands[rest:]} {
+		for _, g := range list {
+			if p.left < 60 {
+				return
+			}
+			p.addCandidate(g)
 		}
-		p.addCandidate(g)
 	}
 }
 
 // surround adds what stands around a good line: its headings, the lines next to it, its like.
 func (p *picker) surround(g *candidate, rank int) {
-	if g.lastText != "" && (rank < 6 || rank < 16 && p.r.q.want&wantLast != 0) {
-		p.add(g.last, g.lastText, g.score*0.9)
+	r := p.r
+	if g.lastOne.no > 0 && (rank < 6 || rank < 16 && r.q.want&wantLast != 0) {
+		p.add(r.line(g.lastOne, wholeShown, g.score*0.9))
 	}
 	if rank > 14 && g.score < 0.55 {
 		return
 	}
 	for _, a := range g.around {
 		if a.dist <= 1 && (rank < 10 || a.dist == 0) || rank < 3 {
-			p.add(a.no, clipHead([]byte(a.text), headShown), g.score/2)
+			p.add(r.line(a, headShown, g.score/2))
 		}
 	}
-	if rank < 4 || p.r.q.want&(wantList|wantFirst|wantLast|wantCount) != 0 && rank < 12 {
+	if rank < 4 || r.q.want&(wantList|wantFirst|wantLast|wantCount) != 0 && rank < 12 {
 		for _, s := range g.samples {
-			p.add(s.no, clipHead([]byte(s.text), wholeShown), g.score*0.9)
+			p.add(r.line(s, wholeShown, g.score*0.9))
 		}
 	}
 }
@@ -199,7 +226,6 @@ func (p *picker) selection() Selection {
 	slices.SortFunc(s.Lines, func(a, b Line) int { return a.No - b.No })
 	c := &s.Coverage
 	c.LinesScanned, c.BytesScanned = p.r.d.lines, p.r.d.bytes
-	told := map[*template]bool{}
 	for i := range s.Lines {
 		l := &s.Lines[i]
 		c.LinesKept++
@@ -208,26 +234,26 @@ func (p *picker) selection() Selection {
 			c.LinesCut++
 			c.BytesCut += int64(l.Cut)
 		}
-		if e := p.r.d.templates.get(templateHash([]byte(l.Text))); e != nil && e.count > 1 && l.Cut == 0 && !told[e] && !p.whole {
-			told[e] = true
-			l.Count, l.First, l.Last = e.count, e.first, e.last
-		}
 	}
 	return s
 }
 
-// Text renders the kept lines as "number: text". Above minNote lines alike are told behind their first.
+// note tells of the lines like a shown one; it has a line of its own, so that kept lines stay as they are.
+func note(count, first, last int) string {
+	return fmt.Sprintf("  (×%s like it, lines %d to %d)\n", thousands(count), first, last)
+}
+
+// Text renders the kept lines as "number: text", with a note under a line that stands for many.
 func (s Selection) Text() string {
-	const minNote = 20
 	var b strings.Builder
 	for _, l := range s.Lines {
 		b.WriteString(strconv.Itoa(l.No))
 		b.WriteString(": ")
 		b.WriteString(l.Text)
-		if l.Count >= minNote && len(l.Text) < wholeShown {
-			fmt.Fprintf(&b, "  (×%s alike, lines %d to %d)", thousands(l.Count), l.First, l.Last)
-		}
 		b.WriteByte('\n')
+		if l.Count > 0 {
+			b.WriteString(note(l.Count, l.First, l.Last))
+		}
 	}
 	return b.String()
 }

@@ -37,7 +37,7 @@ func (d *Doc) Support(ctx context.Context, question, answer string) (Support, er
 
 // nearest are the lines the reader ranks first, in text order.
 func (r *reading) nearest() []Line {
-	p := &picker{r: r, left: 8 * wholeShown}
+	p := &picker{r: r}
 	var out []Line
 	seen := map[int]bool{}
 	used := map[uint64]int{}
@@ -89,6 +89,7 @@ func readFacts(question, answer string) facts {
 type supportSearch struct {
 	r     *reading
 	facts facts
+	tok   tokenizer
 	found Line
 	best  float64
 }
@@ -111,7 +112,7 @@ func (s *supportSearch) visit(u *unit) {
 	if about < minAbout && s.r.q.total > 0 {
 		return
 	}
-	held := s.facts.heldBy(u.text)
+	held := s.facts.heldBy(&s.tok, u.text)
 	if held < 0.999 {
 		return
 	}
@@ -125,7 +126,7 @@ func (s *supportSearch) visit(u *unit) {
 }
 
 // heldBy is the share of the facts that stand in line.
-func (f facts) heldBy(line []byte) float64 {
+func (f facts) heldBy(t *tokenizer, line []byte) float64 {
 	if len(f.must) > 0 {
 		n := 0
 		for _, m := range f.must {
@@ -135,7 +136,6 @@ func (f facts) heldBy(line []byte) float64 {
 		}
 		return float64(n) / float64(len(f.must))
 	}
-	var t tokenizer
 	t.run(line[:min(len(line), maxPiece)])
 	n := 0
 	for _, w := range f.words {

@@ -40,6 +40,8 @@ const (
 type tokenizer struct {
 	hashes []uint64
 	buf    [maxToken]byte
+	// stems remembers the last words by their hash before stemming: most words of a log are the same few.
+	stems [2048]struct{ word, stem uint64 }
 }
 
 // run fills t.hashes with the words of line, in order.
@@ -89,18 +91,28 @@ func pluralOfAcronym(b []byte, j int) bool {
 
 func (t *tokenizer) word(w []byte) uint64 {
 	n := min(len(w), maxToken)
-	for k := range n {
-		c := w[k]
-		if c >= 'A' && c <= 'Z' {
+	h := uint64(fnvStart)
+	for k, c := range w[:n] {
+		if c-'A' < 26 {
 			c |= 0x20
 		}
 		t.buf[k] = c
+		h = (h ^ uint64(c)) * fnvPrime
 	}
-	if n > 3 {
-		n = stem(t.buf[:n])
+	if n < 4 {
+		return h << 1
 	}
+	slot := &t.stems[h>>53]
+	if slot.word != h {
+		slot.word, slot.stem = h, stemmedHash(t.buf[:n])
+	}
+	return slot.stem
+}
+
+// stemmedHash stems w, a lower-case word, in place.
+func stemmedHash(w []byte) uint64 {
 	h := uint64(fnvStart)
-	for _, c := range t.buf[:n] {
+	for _, c := range w[:stem(w)] {
 		h = (h ^ uint64(c)) * fnvPrime
 	}
 	return h << 1
@@ -108,12 +120,15 @@ func (t *tokenizer) word(w []byte) uint64 {
 
 // stemHash is the hash that run gives for one lower-case word or number.
 func stemHash(w string) uint64 {
-	var t tokenizer
-	t.run([]byte(w))
-	if len(t.hashes) == 0 {
-		return 0
+	b := []byte(w[:min(len(w), maxToken)])
+	if isDigits(w) {
+		h := uint64(fnvStart)
+		for i := range len(w) {
+			h = (h ^ uint64(w[i])) * fnvPrime
+		}
+		return h<<1 | 1
 	}
-	return t.hashes[0]
+	return stemmedHash(b)
 }
 
 // pairHash identifies two words that follow each other.
