@@ -140,7 +140,6 @@ func TestClientToolJob(t *testing.T) {
 	if sum.Calls != 3 || sum.Converted != 1 || sum.Last != Answered || len(records(t, rec)) != 4 {
 		t.Errorf("summary %+v", sum)
 	}
-	t.Logf("%s", clip(bodies[len(bodies)-1], 300))
 }
 
 func TestClientOverflowCompacts(t *testing.T) {

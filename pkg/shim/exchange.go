@@ -264,11 +264,9 @@ func outcomeOf(f failure) Outcome {
 func (x *exchange) close(out *sseSink) {
 	rec := x.rec
 	rec.TotalMS = ms(time.Since(rec.Time))
-	if out != nil {
-		rec.BytesOut = out.bytes
-		if !out.first.IsZero() {
-			rec.FirstMS = ms(out.first.Sub(rec.Time))
-		}
+	rec.BytesOut = out.bytes
+	if !out.first.IsZero() {
+		rec.FirstMS = ms(out.first.Sub(rec.Time))
 	}
 	if rec.Outcome == "" {
 		rec.Outcome = Answered
@@ -278,10 +276,7 @@ func (x *exchange) close(out *sseSink) {
 		rec.BytesUp, rec.Prompt, rec.Counted = len(x.req.body), x.req.tokens, x.req.exact
 		x.measured()
 		if x.s.opt.Full {
-			b = &bodies{ID: rec.ID, Received: x.req.in, Forwarded: x.sent}
-			if out != nil && out.log != nil {
-				b.Answer = out.log.String()
-			}
+			b = &bodies{ID: rec.ID, Received: x.s.rec.body(x.req.in), Forwarded: x.s.rec.body(x.sent), Answer: x.s.rec.body(out.log.String())}
 		}
 	}
 	rec.Route = x.s.route()

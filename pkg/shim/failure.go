@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -246,8 +245,7 @@ func badRequest(message string) failure {
 
 // json is the failure in Anthropic's error shape, for a body or an SSE error event.
 func (f *failure) json() string {
-	b, _ := json.Marshal(map[string]any{"type": "error", "error": map[string]string{"type": orElse(f.kind, "api_error"), "message": f.message}})
-	return string(b)
+	return `{"type":"error","error":{"type":` + quote(orElse(f.kind, "api_error")) + `,"message":` + quote(f.message) + `}}`
 }
 
 func writeFailure(w http.ResponseWriter, f failure) {

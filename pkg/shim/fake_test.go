@@ -218,7 +218,9 @@ type reply struct {
 	err    error
 }
 
-func (r *rig) post(t testing.TB, body string) reply { return r.postTo(t, t.Context(), "/v1/messages?beta=true", body) }
+func (r *rig) post(t testing.TB, body string) reply {
+	return r.postTo(t, t.Context(), "/v1/messages?beta=true", body)
+}
 
 func (r *rig) postTo(t testing.TB, ctx context.Context, path, body string) reply {
 	t.Helper()

@@ -79,6 +79,7 @@ func playMessage(msg string, h handler) error {
 	} else if i == 0 || get(msg, "type") != `"message"` {
 		return errCut // an aborted generation, or no message at all
 	}
+	add("message_stop", `{"type":"message_stop"}`)
 	for _, e := range events {
 		if f := h(e.typ, e.data); f != nil {
 			return f

@@ -149,12 +149,24 @@ type bodies struct {
 	ID        string `json:"id"`
 	Received  any    `json:"received"`
 	Forwarded any    `json:"forwarded"`
-	Answer    string `json:"answer"`
+	Answer    any    `json:"answer"`
+}
+
+// body is a text as it stands in the full record: masked first, because inside another string it would be escaped
+// twice, and as JSON where it is JSON.
+func (r *recorder) body(s string) any {
+	if s = r.mask(s); json.Valid([]byte(s)) {
+		return json.RawMessage(s)
+	}
+	return s
 }
 
 // put writes one record. A full disk must not fail the job, so write errors are only returned for the log.
 func (r *recorder) put(rec Record, b *bodies) error {
-	rec.Error = r.mask(rec.Error)
+	rec.Error, rec.Suspect = r.mask(rec.Error), r.mask(rec.Suspect)
+	for i, what := range rec.Unexecuted {
+		rec.Unexecuted[i] = r.mask(what)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sum.add(rec)
@@ -163,10 +175,8 @@ func (r *recorder) put(rec Record, b *bodies) error {
 		err = writeLine(r.file, rec)
 	}
 	if r.full != nil && b != nil {
-		if line, merr := marshal(b); merr == nil {
-			if _, werr := io.WriteString(r.full, r.mask(line)); werr != nil {
-				err = werr
-			}
+		if werr := writeLine(r.full, b); werr != nil {
+			err = werr
 		}
 	}
 	if r.on != nil {
@@ -238,7 +248,7 @@ func (r *recorder) close() error {
 }
 
 var keyLike = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|hf_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16}|xox[abps]-[A-Za-z0-9-]{10,})|(?i:bearer )[A-Za-z0-9._~+/-]{16,}=*`)
+	return regexp.MustCompile(`(\b|\\[nrt])(sk-[A-Za-z0-9_-]{12,}|gh[pousr]_[A-Za-z0-9]{20,}|hf_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16}|xox[abps]-[A-Za-z0-9-]{10,}|(?i:bearer )[A-Za-z0-9._~+/-]{16,}=*)`)
 })
 
 // mask hides the job's own secrets and what has the shape of a well-known key.
@@ -249,7 +259,7 @@ func (r *recorder) mask(s string) string {
 	for _, secret := range r.secrets {
 		s = strings.ReplaceAll(s, secret, "***")
 	}
-	return keyLike().ReplaceAllString(s, "***")
+	return keyLike().ReplaceAllString(s, "${1}***")
 }
 
 // secretsOf collects what must never be in a record. Values of a few characters are left out: masking "1" everywhere

@@ -1,0 +1,509 @@
+package shim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+}
+
+// silent keeps a stream open until released, or until the connection goes.
+func silent(release <-chan struct{}, then ...string) func(context.Context, http.ResponseWriter) {
+	return func(ctx context.Context, w http.ResponseWriter) {
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		for _, c := range then {
+			_, _ = io.WriteString(w, c)
+		}
+	}
+}
+
+// lines reads SSE events from a response as they come.
+func lines(t *testing.T, body io.Reader) <-chan frame {
+	t.Helper()
+	out := make(chan frame, 100)
+	go func() {
+		defer close(out)
+		sse := newSSEReader(body)
+		for {
+			f, err := sse.next()
+			if err != nil {
+				return
+			}
+			out <- f
+		}
+	}()
+	return out
+}
+
+func open(t *testing.T, ctx context.Context, r *rig, body string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL+"/v1/messages", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Api-Key", r.shim.Token())
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+func next(t *testing.T, ch <-chan frame) frame {
+	t.Helper()
+	select {
+	case f, ok := <-ch:
+		if !ok {
+			t.Fatal("stream ended")
+		}
+		return f
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing came")
+	}
+	return frame{}
+}
+
+// A33 A34: the client gets pings while the server is silent, before and after its headers, and message_start only when
+// there is content.
+func TestPings(t *testing.T) {
+	t.Parallel()
+	all := textStream("end_turn", "hi")
+	for name, first := range map[string]int{"headers at once": 0, "message_start at once": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			release := make(chan struct{})
+			r := newRig(t, newFake(t, answer{chunks: all[:first], after: silent(release, all[first:]...)}),
+				func(_ *Target, o *Options) { o.PingEvery = 20 * time.Millisecond })
+			resp := open(t, t.Context(), r, ask(""))
+			defer func() { _ = resp.Body.Close() }()
+			ch := lines(t, resp.Body)
+			for range 3 {
+				if f := next(t, ch); f.event != "ping" {
+					t.Fatalf("got %+v", f)
+				}
+			}
+			close(release)
+			for f := next(t, ch); f.event != "message_stop"; f = next(t, ch) {
+			}
+		})
+	}
+}
+
+// A33: the client leaving frees the server's slot at once, in every phase.
+func TestClientGoneCancelsTheServer(t *testing.T) {
+	t.Parallel()
+	never := make(chan struct{})
+	for name, a := range map[string]answer{
+		"before headers": {before: time.Hour},
+		"before content": {after: silent(never)},
+		"in mid-stream":  {chunks: textStream("end_turn", "hi")[:3], after: silent(never)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t, a)
+			r := newRig(t, f, func(_ *Target, o *Options) { o.PingEvery = 10 * time.Millisecond })
+			ctx, leave := context.WithCancel(t.Context())
+			resp := open(t, ctx, r, ask(""))
+			next(t, lines(t, resp.Body))
+			leave()
+			_ = resp.Body.Close()
+			select {
+			case <-f.gone:
+			case <-time.After(20 * time.Second):
+				t.Fatal("the server still works for a client that left")
+			}
+			if rec := r.record(t, 0); rec.Outcome != ClientGone {
+				t.Errorf("outcome %s", rec.Outcome)
+			}
+		})
+	}
+}
+
+// A11: the turn ends at message_stop, though the server keeps the connection.
+func TestEndsAtMessageStop(t *testing.T) {
+	t.Parallel()
+	never := make(chan struct{})
+	f := newFake(t, answer{chunks: textStream("end_turn", "hi"), after: silent(never)})
+	r := newRig(t, f, nil)
+	r.post(t, ask("")).message(t)
+	select {
+	case <-f.gone:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the connection was kept")
+	}
+}
+
+// The watchdog gives up a server that falls silent; events of any kind keep it going.
+func TestStalls(t *testing.T) {
+	t.Parallel()
+	never := make(chan struct{})
+	short := func(_ *Target, o *Options) { o.FirstByte, o.Idle = 60*time.Millisecond, 60*time.Millisecond }
+	for name, a := range map[string]answer{
+		"before the first byte": {before: time.Hour},
+		"before content":        {after: silent(never)},
+		"in mid-stream":         {chunks: textStream("end_turn", "hi")[:3], after: silent(never)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, newFake(t, a), short)
+			got := r.post(t, ask(""))
+			if !strings.Contains(got.body, "silent") {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+			if rec := r.record(t, 0); rec.Outcome != Stalled {
+				t.Errorf("outcome %s", rec.Outcome)
+			}
+		})
+	}
+	comments := answer{after: func(ctx context.Context, w http.ResponseWriter) {
+		for range 10 {
+			_, _ = io.WriteString(w, ": still here\n\n")
+			_ = http.NewResponseController(w).Flush()
+			_ = sleep(ctx, 20*time.Millisecond)
+		}
+		_, _ = io.WriteString(w, strings.Join(textStream("end_turn", "hi"), ""))
+	}}
+	r := newRig(t, newFake(t, comments), short)
+	r.post(t, ask("")).message(t)
+}
+
+// Held back only while it can still become a call: plain text arrives before the server goes on.
+func TestHoldBack(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		held bool
+	}{
+		{"Hello", false}, {" \n", true}, {"```json\n", true}, {"```go\nfunc", false}, {"{", true}, {`{"name": "x", "argu`, true}, {`{"name": "x", "version"`, false},
+		{`{"a`, true}, {`{"address"`, false}, {"<tool", true}, {"<div>", false}, {"[1,2]", false}, {`{{"name"`, true}, {`{"name":"Edit","arguments":{}} and`, false},
+		{`{"arguments": {"anything": {"goes": ["here"`, true}, {"`x`", false}, {"```json\n{\"dependencies\"", false}, {"{ // comment", false},
+	} {
+		g := callGate{}
+		held := true
+		for i := range len(c.text) {
+			held = g.feed(c.text[i : i+1])
+		}
+		if held != c.held {
+			t.Errorf("%q held %v", c.text, held)
+		}
+	}
+	never := make(chan struct{})
+	r := newRig(t, newFake(t, answer{chunks: textStream("end_turn", "Hello ", "there")[:3], after: silent(never)}), nil)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	resp := open(t, ctx, r, ask(""))
+	defer func() { _ = resp.Body.Close() }()
+	ch := lines(t, resp.Body)
+	for f := next(t, ch); !strings.Contains(f.data, "Hello "); f = next(t, ch) {
+	}
+}
+
+// Tool choice none, or no tools at all: a JSON answer is just an answer.
+func TestNoToolsNoHolding(t *testing.T) {
+	t.Parallel()
+	text := `{"name":"Edit","arguments":{"path":"x"}}`
+	for _, body := range []string{`{"stream":true,"messages":[{"role":"user","content":"a"}]}`, ask(`,"tool_choice":{"type":"none"}`)} {
+		r := newRig(t, newFake(t, answer{chunks: textStream("end_turn", text)}), nil)
+		if got := blocks(r.post(t, body).message(t)); got != "[text:"+text+"] end_turn" {
+			t.Error(got)
+		}
+	}
+}
+
+// A call that cannot be converted is asked for once more with a call forced.
+func TestSecondAsk(t *testing.T) {
+	t.Parallel()
+	forced := `{"id":"msg_9","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t","name":"Edit","input":{"path":"right"}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":7}}`
+	rows := []struct {
+		name   string
+		first  []string
+		second answer
+		want   string
+		forced int
+	}{
+		{"invented tool name", textStream("end_turn", `{"name":"EditFile","arguments":{"path":"x"}}`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1},
+		{"broken JSON", textStream("end_turn", `{"name":"Edit","arguments":{"path":"x"`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1},
+		{"arguments as a plain string", textStream("end_turn", `{"name":"Edit","arguments":"ls"}`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1},
+		{"real call with broken JSON", toolStream("tool_use", "Edit", `{"path":"x`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1},
+		{"the second is text again", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{json: `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"no"}],"stop_reason":"end_turn","usage":{}}`}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0},
+		{"the second fails", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{status: 500, json: `{}`}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0},
+		{"the second does not fit either", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{json: strings.Replace(forced, `"path":"right"`, `"line":1`, 1)}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t, answer{chunks: row.first}, row.second)
+			r := newRig(t, f, nil)
+			if got := blocks(r.post(t, ask("")).message(t)); got != row.want {
+				t.Errorf("client saw %s", got)
+			}
+			if c := get(f.last(t).body, "tool_choice"); c != `{"type":"any"}` {
+				t.Errorf("tool_choice %s", c)
+			}
+			rec := r.record(t, 0)
+			if rec.Forced != row.forced || rec.Asks != 2 || (row.forced == 0) != (len(rec.Unexecuted) > 0) {
+				t.Errorf("record %+v", rec)
+			}
+		})
+	}
+}
+
+// A15: an answer without content is asked for once more, then reported as empty.
+func TestEmptyAnswer(t *testing.T) {
+	t.Parallel()
+	empty := answer{chunks: append(textStream("tool_use")[:1:1], textStream("tool_use")[3:]...)}
+	f := newFake(t, empty)
+	r := newRig(t, f, nil)
+	if got := blocks(r.post(t, ask("")).message(t)); got != "[] end_turn" {
+		t.Error(got)
+	}
+	if rec := r.record(t, 0); rec.Outcome != EmptyAnswer || rec.Asks != 2 {
+		t.Errorf("record %+v", rec)
+	}
+	r = newRig(t, newFake(t, empty, answer{chunks: textStream("end_turn", "now")}), nil)
+	if got := blocks(r.post(t, ask("")).message(t)); got != "[text:now] end_turn" {
+		t.Error(got)
+	}
+	// Ollama: content null.
+	r = newRig(t, newFake(t, answer{json: `{"id":"x","type":"message","role":"assistant","content":null,"stop_reason":"max_tokens","usage":{"input_tokens":3,"output_tokens":9}}`}), nil)
+	got := r.post(t, strings.Replace(ask(""), `"stream":true`, `"stream":false`, 1))
+	if c := get(got.message(t), "content"); c != "[]" || r.record(t, 0).Outcome != EmptyAnswer {
+		t.Errorf("%s", got.body)
+	}
+}
+
+// Ids are unique: the client merges turns that share one.
+func TestUniqueIDs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t, answer{chunks: toolStream("tool_use", "Edit", `{"path":"x"}`)}), nil)
+	seen := map[string]bool{}
+	for range 3 {
+		msg := r.post(t, ask("")).message(t)
+		for _, id := range []string{gjson.Get(msg, "id").Str, gjson.Get(msg, "content.0.id").Str} {
+			if id == "" || seen[id] {
+				t.Errorf("id %q again", id)
+			}
+			seen[id] = true
+		}
+	}
+}
+
+// A faultless answer is passed on byte for byte, streamed or not.
+func TestNoOp(t *testing.T) {
+	t.Parallel()
+	want := strings.Join(textStream("end_turn", "a", "b{c"), "")
+	r := newRig(t, newFake(t, answer{chunks: []string{want}}), nil)
+	if got := r.post(t, ask("")); got.body != want {
+		t.Errorf("stream changed:\n%s", got.body)
+	}
+	body := `{"model":"m", "max_tokens":1e2,"stream":false,"odd":[1.0,"\u00e9"],"messages":[ {"role":"user","content":"hi"} ]}`
+	msg := `{"id": "msg_7", "type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"\u0041"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1.0,"output_tokens":2}}`
+	f := newFake(t, answer{json: msg})
+	r = newRig(t, f, nil)
+	if got := r.post(t, body); got.body != msg {
+		t.Errorf("answer changed: %s", got.body)
+	}
+	if got := f.last(t); got.body != body || got.query != "" || got.header.Get("Anthropic-Beta") != "" {
+		t.Errorf("request changed: %+v", got)
+	}
+}
+
+// A20 and the two keys: what the server sees beside the body.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, answer{chunks: textStream("end_turn", "x")})
+	r := newRig(t, f, func(target *Target, _ *Options) {
+		target.APIKey, target.Headers = "secret-key-1", map[string]string{"X-Team": "team-seven"}
+	})
+	r.post(t, ask("")).message(t)
+	h := f.last(t).header
+	if h.Get("Authorization") != "Bearer secret-key-1" || h.Get("X-Api-Key") != "secret-key-1" || h.Get("X-Team") != "team-seven" || h.Get("Anthropic-Beta") != "" {
+		t.Errorf("headers %v", h)
+	}
+	for _, v := range h {
+		if strings.Contains(strings.Join(v, " "), r.shim.Token()) {
+			t.Error("the job's token went to the server")
+		}
+	}
+	f = newFake(t, answer{chunks: textStream("end_turn", "x")})
+	r = newRig(t, f, func(target *Target, _ *Options) { target.Kind = Anthropic })
+	r.post(t, ask("")).message(t)
+	if got := f.last(t); got.header.Get("Anthropic-Beta") != "some-beta-1" || got.query != "beta=true" {
+		t.Errorf("the real API got %v %q", got.header, got.query)
+	}
+}
+
+func TestToken(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, answer{chunks: textStream("end_turn", "x")})
+	r := newRig(t, f, nil)
+	try := func(path, header, value string) int {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+path, strings.NewReader(ask("")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header != "" {
+			req.Header.Set(header, value)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode
+	}
+	tok := r.shim.Token()
+	for _, c := range []struct {
+		path, header, value string
+		want                int
+	}{
+		{"/v1/messages", "", "", 403}, {"/v1/messages", "X-Api-Key", tok + "x", 403}, {"/" + tok[1:] + "/v1/messages", "", "", 403}, {"/v1/messages", "Authorization", "Bearer ", 403},
+		{"/v1/messages", "X-Api-Key", tok, 200}, {"/v1/messages", "Authorization", "Bearer " + tok, 200}, {"/" + tok + "/v1/messages", "", "", 200}, {"/v1/nothing", "X-Api-Key", tok, 404},
+	} {
+		if got := try(c.path, c.header, c.value); got != c.want {
+			t.Errorf("%s %s: %d, want %d", c.path, c.header, got, c.want)
+		}
+	}
+}
+
+func TestServeRefusesOpenPorts(t *testing.T) {
+	t.Parallel()
+	s, err := New(Target{BaseURL: "http://127.0.0.1:1"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":0")
+	if err != nil {
+		t.Skip("no port on all interfaces: ", err)
+	}
+	if err := s.Serve(t.Context(), ln); err == nil {
+		t.Error("listened on every interface")
+	}
+}
+
+func TestRecordsMaskSecrets(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := newFake(t, answer{chunks: textStream("end_turn", "the key is key-of-the-target and sk-ant-REDACTED")})
+	r := newRig(t, f, func(target *Target, o *Options) {
+		target.APIKey, target.Headers = "key-of-the-target", map[string]string{"Authorization": "Basic c29tZXNlY3JldA=="}
+		o.RecordDir, o.Full, o.Secrets = dir, true, []string{`quo"ted`}
+	})
+	r.post(t, strings.Replace(ask(""), `"hi"`, quote("token "+r.shim.Token()+` c29tZXNlY3JldA== quo"ted hf_abcdefghijklmnopqrstuvwx`), 1)).message(t)
+	r.record(t, 0)
+	for _, name := range []string{"requests.jsonl", "requests_full.jsonl"} {
+		path := filepath.Join(dir, name)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !json.Valid(data) {
+			t.Errorf("%s is not JSON: %s", name, data)
+		}
+		for _, secret := range []string{"key-of-the-target", "sk-ant-REDACTED", "c29tZXNlY3JldA", `quo`, r.shim.Token(), "hf_abc"} {
+			if strings.Contains(string(data), secret) {
+				t.Errorf("%s holds %s", name, secret)
+			}
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
+			t.Errorf("%s: mode %v %v", name, info.Mode(), err)
+		}
+	}
+}
+
+func TestBadRequests(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newFake(t), nil)
+	for _, body := range []string{"", "null", "[]", "{", `{"messages":[]}`, `{"messages":null}`, `{}`, `{"messages":[{}]`, strings.Repeat("[", 1<<16), `{"a":` + strings.Repeat("[", 1<<16)} {
+		if got := r.post(t, body); got.status != 400 || gjson.Get(got.body, "error.type").Str != "invalid_request_error" {
+			t.Errorf("%q: %d %s", clip(body, 30), got.status, got.body)
+		}
+	}
+	if len(r.fake.bodies()) != 0 {
+		t.Error("a bad request was sent on")
+	}
+}
+
+// A29: count_tokens is answered for every server.
+func TestCountTokens(t *testing.T) {
+	t.Parallel()
+	body := `{"model":"m","messages":[{"role":"user","content":` + quote(strings.Repeat("word ", 1000)) + `}]}`
+	for _, c := range []struct {
+		name  string
+		count func(string) (int, string)
+		tok   func(context.Context, string) (int, error)
+		low   int64
+		high  int64
+	}{
+		{"the server's", func(string) (int, string) { return 200, `{"input_tokens":1234}` }, nil, 1234, 1234},
+		{"the caller's tokenizer", nil, func(context.Context, string) (int, error) { return 1100, nil }, 1100, 1200},
+		{"a bounded guess", nil, nil, 1000, 5200},
+		{"above the window", func(string) (int, string) {
+			return 400, `{"error":{"message":"This model's maximum context length is 4096 tokens. However, your prompt contains at least 4097 input tokens"}}`
+		}, nil, 4097, 1e6},
+	} {
+		f := newFake(t)
+		f.count = c.count
+		r := newRig(t, f, func(target *Target, _ *Options) { target.Count = c.tok })
+		got := r.postTo(t, t.Context(), "/v1/messages/count_tokens?beta=true", body)
+		if n := gjson.Get(got.body, "input_tokens").Int(); got.status != 200 || n < c.low || n > c.high {
+			t.Errorf("%s: %d %s", c.name, got.status, got.body)
+		}
+	}
+}
+
+// Two hundred streams at once, nothing lost or mixed up.
+func TestManyStreams(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		who := gjson.GetBytes(body, "messages.0.content").String()
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, c := range textStream("end_turn", strings.Split(strings.Repeat(who+" ", 50), " ")...) {
+			_, _ = io.WriteString(w, c)
+		}
+	})
+	r := newRig(t, f, nil)
+	var wg sync.WaitGroup
+	for i := range 200 {
+		wg.Go(func() {
+			who := fmt.Sprintf("client%d", i)
+			got := r.post(t, strings.Replace(ask(""), `"hi"`, quote(who), 1))
+			if got.err != nil || strings.Count(got.body, quote(who)) != 50 {
+				t.Errorf("%s: %v, %d pieces", who, got.err, strings.Count(got.body, quote(who)))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A prompt Ollama cut in silence is told in the record.
+func TestSilentTruncationIsSuspect(t *testing.T) {
+	t.Parallel()
+	all := textStream("end_turn", "x")
+	all[4] = ev(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":4096,"output_tokens":3}}`)
+	r := newRig(t, newFake(t, answer{chunks: all}), func(target *Target, _ *Options) { target.Kind, target.CountTokens = Ollama, false })
+	r.post(t, strings.Replace(ask(""), `"hi"`, quote(strings.Repeat("word ", 9000)), 1)).message(t)
+	if rec := r.record(t, 0); rec.Suspect == "" || rec.Usage.Input != 4096 {
+		t.Errorf("record %+v", rec)
+	}
+}
