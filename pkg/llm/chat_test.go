@@ -5,8 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"legwork/pkg/llm/llmtest"
@@ -555,4 +559,88 @@ func TestComplete(t *testing.T) {
 	if _, err := r.Complete(t.Context(), CompleteRequest{Prompt: " "}); err == nil {
 		t.Error("an empty prompt must be refused")
 	}
+}
+
+// A11 for plain calls: the answer ends at its end mark, not when the socket closes.
+func TestEndMarkEndsTheAnswerA11(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[Backend]string{
+		OpenAI:    "data: {\"choices\":[{\"delta\":{\"content\":\"done\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		Anthropic: "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"done\"}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+		Ollama:    "{\"message\":{\"content\":\"done\"},\"done\":true,\"done_reason\":\"stop\"}\n",
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", map[bool]string{true: "application/x-ndjson", false: "text/event-stream"}[name == Ollama])
+			_, _ = io.WriteString(w, body)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}))
+		r := registry(t, Endpoint{Name: "e", BaseURL: srv.URL, Backend: name})
+		a, err := r.Chat(within(t, 30*time.Second), Request{Choice: Choice{Model: "m", Endpoint: "e", Backend: name}, Messages: say("x")})
+		if err != nil || a.Text != "done" || a.Outcome != Answered {
+			t.Errorf("%s: %+v, %v", name, a, err)
+		}
+		srv.Close()
+	}
+}
+
+// A07, A08: lines and letters cut anywhere, comments, CRLF, empty tool lists.
+func TestStreamInAnyPieces(t *testing.T) {
+	t.Parallel()
+	stream := ": ping\r\n\r\ndata: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":null}}]}\r\n\r\n" +
+		"data: {\"choices\":[{\"delta\":{\"content\":\"héllo \",\"tool_calls\":[]}}]}\n\n" +
+		"data:{\"choices\":[{\"delta\":{\"content\":[{\"type\":\"text\",\"text\":\"日本\"}]},\"finish_reason\":null}]}\n\n" +
+		"data: {\"choices\":[{\"delta\":{},\n" + "data: \"finish_reason\":\"stop\"}]}\n\ndata: [DONE]"
+	for name, rd := range map[string]io.Reader{
+		"by bytes": iotest.OneByteReader(strings.NewReader(stream)), "at once": strings.NewReader(stream), "halves": iotest.HalfReader(strings.NewReader(stream)),
+	} {
+		var got strings.Builder
+		finish, end := "", false
+		err := openAIStream(rd, func(d delta) bool {
+			got.WriteString(d.text)
+			finish += d.finish
+			end = end || d.end
+			return false
+		})
+		if err != nil || got.String() != "héllo 日本" || finish != "stop" || !end {
+			t.Fatalf("%s: %q %q %v %v", name, got.String(), finish, end, err)
+		}
+	}
+}
+
+// BenchmarkOverhead compares a call with the raw HTTP exchange it makes.
+func BenchmarkOverhead(b *testing.B) {
+	s := llmtest.NewLlamaServer(b, llmtest.Config{Answer: func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Text: "one two three four"} }})
+	msgs := say(strings.Repeat("some words of a log that is not short\n", 2000))
+	b.Run("raw", func(b *testing.B) {
+		body, err := encode(openAIBody(&wireCall{model: "m", messages: msgs, maxTokens: 100}), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		client := newClient()
+		for b.Loop() {
+			req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, s.URL+"/v1/chat/completions", strings.NewReader(string(body)))
+			if err != nil {
+				b.Fatal(err)
+			}
+			resp, err := client.Do(req)
+			if err != nil {
+				b.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		}
+	})
+	b.Run("Chat", func(b *testing.B) {
+		r := registry(b, ep("e", s))
+		c, err := r.Choose(b.Context(), Want{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if _, err := r.Chat(b.Context(), Request{Choice: c, Messages: msgs, MaxTokens: 100}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -136,8 +136,19 @@ func (r *Registry) receive(ctx context.Context, s *server, w *wire, body []byte,
 	case first == '{' && !strings.Contains(resp.Header.Get("Content-Type"), "ndjson"):
 		return readFull(in, w, out, dog, start)
 	}
-	return readStream(in, w, out, dog, rep, start)
+	if err := readStream(in, w, out, dog, rep, start); err != nil || out.looped {
+		return err
+	}
+	// To the real end, so that the server is done with us and the connection can
+	// be used again; but some keep it open after their end mark.
+	dog.timer.Stop()
+	dog.timer = time.AfterFunc(lingerMost, func() { dog.cancel(nil) })
+	_, _ = io.Copy(io.Discard, io.LimitReader(in, maxLine))
+	return nil
 }
+
+// lingerMost bounds the wait for the end of the body after the end of the answer.
+const lingerMost = 100 * time.Millisecond
 
 // firstByte peeks at the first byte that is no blank.
 func firstByte(in *bufio.Reader) (byte, error) {
