@@ -17,13 +17,16 @@ var (
 
 func catchParser() parser {
 	return parser{name: "catch2", kind: kindTests,
-		marks: []string{"Catch", "All tests passed (", "test cases:", " test case", "No tests ran", "<Catch", `.global" name="`},
+		marks: []string{"Catch", "All tests passed (", "test cases:", " test case", "No tests ran", "<Catch", `.global" name="`, "Filters: ", "Randomness seeded"},
 		sniff: func(t *Text) match {
 			switch {
 			case catchJUnitAt(t) >= 0:
 				return t.all(scoreCertain + 2)
 			case lastMatch(t, catchAll()) >= 0, lastMatch(t, catchCases()) >= 0, t.Has("<Catch name="), t.Has("<Catch2TestRun"):
 				return t.all(scoreCertain)
+			case strings.HasPrefix(t.Line(0), "Filters: ") && (t.Len() == 1 || strings.HasPrefix(t.Line(1), "Randomness seeded to: ")),
+				strings.HasPrefix(t.Line(0), "Randomness seeded to: "):
+				return t.all(scoreLikely)
 			case t.FindPrefix("No tests ran", 0) >= 0, t.FindPrefix("No test cases matched ", 0) >= 0, t.Has(" host application."):
 				return t.all(scoreSure)
 			case lastMatch(t, catchShort()) >= 0 && (t.Has(": failed: ") || t.Has(" test cases with ") || t.Has(" test case with ")):
@@ -149,13 +152,19 @@ func catchHeader(t *Text, i int) (string, int) {
 			return "", i
 		}
 		switch {
-		case len(parts) > 0 && (indent(l) == 0 || len(t.lines[j-1]) > 70 && indent(l) == indent(t.lines[j-1])):
+		case len(parts) > 0 && (indent(l) == 0 || catchWrapped(t.lines[j-1], l)):
 			parts[len(parts)-1] += " " + strings.TrimSpace(l) // a long name goes on
 		default:
 			parts = append(parts, strings.TrimSpace(l))
 		}
 	}
 	return "", i
+}
+
+// catchWrapped says that l goes on where prev ran into the right margin.
+func catchWrapped(prev, l string) bool {
+	word, _, _ := strings.Cut(strings.TrimSpace(l), " ")
+	return len(prev)+1+len(word) > 79
 }
 
 // catchMessage drops the macro with the test's source.
@@ -227,6 +236,9 @@ func (n catchNode) walk(t *Text, f *finding, path []string) {
 				continue
 			}
 			switch {
+			case c.attr("success") == "true" && n.failing():
+				bump(&f.Tests.Todo, 1) // expected to fail
+				return
 			case c.attr("success") != "true":
 				bump(&f.Tests.Failed, 1)
 			case c.attr("skips") != "" && c.attr("skips") != "0":
@@ -247,7 +259,9 @@ func (n catchNode) walk(t *Text, f *finding, path []string) {
 				x.Message = strings.TrimSpace(c.Text)
 			}
 		}
-		f.fail(x)
+		if k := len(f.Failures); k == 0 || f.Failures[k-1].ID != x.ID {
+			f.fail(x)
+		}
 		return
 	}
 	for _, c := range n.Nodes {
@@ -286,7 +300,10 @@ func catchJUnit(t *Text, i int, f *finding) {
 					continue
 				}
 				failed[path[0]] = true
-				f.fail(catchJUnitFailure(t, strings.Join(path, " > "), strings.Split(bad.Text, "\n")))
+				x := catchJUnitFailure(t, strings.Join(path, " > "), strings.Split(bad.Text, "\n"))
+				if k := len(f.Failures); k == 0 || f.Failures[k-1].ID != x.ID {
+					f.fail(x)
+				}
 			}
 		}
 	}
@@ -322,4 +339,17 @@ func catchJUnitFailure(t *Text, id string, lines []string) Failure {
 	}
 	x.Message = catchMessage(keep)
 	return x
+}
+
+// failing says that an assertion below n failed.
+func (n catchNode) failing() bool {
+	if n.XMLName.Local == "Expression" && n.attr("success") == "false" {
+		return true
+	}
+	for _, c := range n.Nodes {
+		if c.failing() {
+			return true
+		}
+	}
+	return false
 }

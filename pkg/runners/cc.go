@@ -91,6 +91,9 @@ type ccRest struct {
 func ccVerdict(t *Text, f *finding, rest ccRest) {
 	if len(f.BuildErrors) == 0 {
 		for _, e := range rest.errors {
+			if len(f.BuildErrors) > 0 && strings.HasPrefix(e.Message, "target ") && strings.HasSuffix(e.Message, ": Error 2") {
+				continue // a make around the one that has said it
+			}
 			f.buildOnce(e)
 		}
 		if len(f.BuildErrors) == 0 && rest.driver != "" {

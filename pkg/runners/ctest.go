@@ -3,20 +3,23 @@ package runners
 import "strings"
 
 var (
-	ctestLine   = lazy(`^\s*\d+/\d+ Test\s+#(\d+): (.+?)\s*\.{2,}\s*(\*{3})?(Passed|.+?)\s+[\d.]+ sec`)
+	ctestLine   = lazy(`^\s*\d+/\d+ Test\s+#(\d+): (.+?)\s*\.{2,}\s*(\*{3})?(Passed|.+?)(?:\s+[\d.]+ sec.*)?$`)
 	ctestFooter = lazy(`^(\d+)% tests passed, (\d+) tests? failed out of (\d+)$`)
 	ctestListed = lazy(`^\t\s*(\d+) - (.+?) \(([^()]*(?:\([^()]*\))?[^()]*)\)(?:\s+[\w ,-]+)?$`)
 	ctestPrefix = lazy(`^(\d+): ?(.*)$`)
 )
 
 func ctestParser() parser {
-	return parser{name: "ctest", kind: kindTests, marks: []string{"Test project ", "tests passed, ", "No tests were found!!!", "ctest"},
+	return parser{name: "ctest", kind: kindTests, marks: []string{"Test project ", "tests passed, ", "No tests were found!!!", "No test configuration file"},
 		sniff: func(t *Text) match {
 			switch {
 			case lastMatch(t, ctestFooter()) >= 0, t.FindPrefix("No tests were found!!!", 0) >= 0:
 				return t.all(scoreCertain + 2) // the tests' own framework prints in between
 			case t.FindPrefix("Test project ", 0) >= 0:
 				return t.all(scoreCertain + 1)
+			}
+			if t.FindPrefix("No test configuration file found!", 0) >= 0 {
+				return t.all(scoreCertain)
 			}
 			return match{}
 		}, parse: ctestParse}
@@ -63,7 +66,7 @@ func ctestVerdict(t *Text, f *finding, seen int) {
 	i := lastMatch(t, ctestFooter())
 	if i < 0 {
 		f.Tests = Counts{}
-		if t.FindPrefix("No tests were found!!!", 0) >= 0 {
+		if t.FindPrefix("No tests were found!!!", 0) >= 0 || t.FindPrefix("No test configuration", 0) >= 0 || t.FindPrefix("Total Tests: ", 0) >= 0 {
 			f.worse(StateNoTests)
 			f.Tests = Counts{Passed: num(0), Failed: num(0)}
 			return
@@ -152,6 +155,10 @@ func ctestLost(lines []string) bool {
 
 // ctestBody takes place and message from the failing program's own output.
 func ctestBody(t *Text, c ctestCase) Failure {
+	for len(c.output) > 0 && (strings.HasPrefix(c.output[0], "Test command: ") || strings.HasPrefix(c.output[0], "Working Directory: ") ||
+		strings.HasPrefix(c.output[0], "Test timeout ") || blank(c.output[0])) {
+		c.output = c.output[1:]
+	}
 	x := gtestBlock(t, c.output)
 	if x.File == "" {
 		x = nativeBlock(t, c.output)

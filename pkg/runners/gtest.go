@@ -27,18 +27,22 @@ type gtestRun struct {
 	f *finding
 	// open is the test that began and has not ended.
 	open string
+	// setup is what failed between tests: the set-up of a suite.
+	setup Failure
 	// since is where the output of the current test (or the gap) begins.
 	since   int
 	started bool
 	ended   bool // a closing line came after the last test
 	repeat  bool
+	seen    map[string]bool // failures listed
+	hooks   map[string]bool
 	total   int
 	tally   map[string]int
 	ran     Counts
 }
 
 func gtestParse(t *Text, f *finding) {
-	r := &gtestRun{t: t, f: f, repeat: t.Has("Repeating all tests (iteration ")}
+	r := &gtestRun{t: t, f: f, seen: map[string]bool{}, hooks: map[string]bool{}, repeat: t.Has("Repeating all tests (iteration ")}
 	f.Tests = Counts{}
 	for i, l := range t.lines {
 		r.line(i, l)
@@ -48,13 +52,18 @@ func gtestParse(t *Text, f *finding) {
 
 func (r *gtestRun) line(i int, l string) {
 	if name, ok := strings.CutPrefix(l, "[ RUN      ] "); ok {
+		if gap := r.t.lines[min(r.since, i):i]; r.open == "" && len(gap) > 1 && len(gap) < 400 {
+			if x := gtestBlock(r.t, gap); x.File != "" || x.Message != "" {
+				r.setup = x
+			}
+		}
 		r.open, r.since, r.ended, r.started = name, i+1, false, true
 		return
 	}
 	if strings.Contains(l, " ms)") {
 		if m := gtestResult().FindStringSubmatch(l); m != nil && (m[2] == r.open || r.open == "") {
 			if m[1] == "  FAILED  " {
-				r.fail(m[2], i, l)
+				r.fail(m[2], i)
 			}
 			r.open, r.since = "", i+1
 			return
@@ -71,8 +80,11 @@ func (r *gtestRun) line(i int, l string) {
 			r.tally[strings.TrimSpace(m[1])] = atoi(m[2])
 		}
 	}
-	if m := gtestFixture().FindStringSubmatch(l); m != nil && !r.ended {
-		r.f.suite(SuiteFailure{Kind: SuiteHook, Name: m[1], Message: r.text(i)})
+	if strings.Contains(l, "SetUpTestSuite") {
+		if m := gtestFixture().FindStringSubmatch(l); m != nil && !r.hooks[m[1]] {
+			r.hooks[m[1]] = true
+			r.f.suite(SuiteFailure{Kind: SuiteHook, Name: m[1], File: r.setup.File, Line: r.setup.Line, Message: r.setup.Message})
+		}
 	}
 }
 
@@ -118,7 +130,12 @@ func (r *gtestRun) finish() {
 		if r.open != "" {
 			f.note("started and never finished: " + r.open)
 			lines := r.t.lines[min(r.since, r.t.Len()):]
-			f.fail(Failure{ID: r.open, Message: message(lines[max(0, len(lines)-20):]...)})
+			x := gtestBlock(r.t, lines)
+			if x.Message == "" {
+				x = nativeBlock(r.t, lines)
+			}
+			x.ID = r.open
+			f.fail(x)
 		}
 	case val(f.Tests.Failed) > 0 || len(f.Failures) > 0 || len(f.Suites) > 0:
 		f.State = StateFailed
@@ -129,18 +146,15 @@ func (r *gtestRun) finish() {
 	}
 }
 
-func (r *gtestRun) fail(id string, i int, l string) {
+func (r *gtestRun) fail(id string, i int) {
+	if r.seen[id] {
+		return // a repeated run fails again
+	}
+	r.seen[id] = true
 	x := gtestBlock(r.t, r.t.lines[min(r.since, i):i])
 	x.ID = id
-	for _, old := range r.f.Failures {
-		if old.ID == id {
-			return // a repeated run fails again
-		}
-	}
 	r.f.fail(x)
 }
-
-func (r *gtestRun) text(i int) string { return message(r.t.lines[min(r.since, i):i]...) }
 
 // gtestBlock reads what a test printed: the first failure gives the place, all
 // of them the message.

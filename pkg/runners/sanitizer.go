@@ -72,10 +72,13 @@ func sanFrames(lines []string) (out []frame) {
 }
 
 func valgrindParser() parser {
-	return parser{name: "valgrind", kind: kindCrash, marks: []string{"== ERROR SUMMARY: ", "== Memcheck, ", "== Helgrind, ", "using Valgrind"},
+	return parser{name: "valgrind", kind: kindCrash, marks: []string{"== ERROR SUMMARY: ", "== Memcheck, ", "== Helgrind, ", "using Valgrind", "==    at 0x"},
 		sniff: func(t *Text) match {
 			if t.HasAny("== ERROR SUMMARY: ", "== Memcheck, a memory", "== Using Valgrind-") {
 				return t.all(scoreCertain - 1)
+			}
+			if i := t.Find("==    at 0x", 0); i > 0 && strings.HasPrefix(t.Line(i), "==") {
+				return t.all(scoreLikely) // valgrind -q
 			}
 			return match{}
 		}, parse: valgrindParse}
@@ -105,7 +108,7 @@ func valgrindParse(t *Text, f *finding) {
 		j := i + 1
 		for ; j < t.Len(); j++ {
 			b, ok := vgText(t.lines[j])
-			if !ok || blank(b) || !strings.HasPrefix(b, " ") {
+			if !ok || blank(b) || strings.HasPrefix(b, "  If you believe ") || !strings.HasPrefix(b, " ") {
 				break
 			}
 			if m := vgFrame().FindStringSubmatch(b); m != nil {
@@ -122,7 +125,7 @@ func valgrindParse(t *Text, f *finding) {
 	case killed != "":
 		f.note("valgrind: the process was ended by " + killed)
 		f.worse(StateDidNotFinish)
-	case errors > 0:
+	case errors > 0 || !summary && len(f.Failures) > 0:
 		f.worse(StateFailed)
 	case !summary:
 		f.worse(StateDidNotFinish)
