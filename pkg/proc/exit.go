@@ -35,6 +35,9 @@ func (e Exit) Notes() []string {
 	if e.Background {
 		notes = append(notes, "background processes left by the command were ended")
 	}
+	if e.Held {
+		notes = append(notes, "a process that could not be ended still holds the output")
+	}
 	if e.Daemons > 0 {
 		notes = append(notes, fmt.Sprintf("%d detached daemon(s) started by the command stay", e.Daemons))
 	}

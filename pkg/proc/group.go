@@ -8,6 +8,10 @@ import (
 // Group is the set of children that must die together, usually all of one server. The zero value is ready, a nil
 // *Group is allowed and remembers nothing. Safe for concurrent use.
 type Group struct {
+	// Dir, if set before the first Start, is a folder with one empty file for each living child, named after owner
+	// and child, so that Sweep can end what a killed server left. It is made when missing.
+	Dir string
+
 	mu     sync.Mutex
 	live   map[*Process]struct{}
 	killed bool
@@ -66,6 +70,7 @@ func (g *Group) add(p *Process) {
 		g.live = make(map[*Process]struct{})
 	}
 	g.live[p] = struct{}{}
+	g.record(p.id)
 	if g.killed {
 		p.killNow()
 	}
@@ -78,4 +83,5 @@ func (g *Group) remove(p *Process) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.live, p)
+	g.forget(p.id)
 }

@@ -3,14 +3,18 @@ package proc
 import (
 	"errors"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// pumpBuffer is one read; a Linux pipe holds as much.
-const pumpBuffer = 64 << 10
+const (
+	pumpBuffer = 64 << 10 // one read; a Linux pipe holds as much
+	pipeMax    = 1 << 20  // the most a pipe can hold without privileges
+	cutWait    = 20 * time.Millisecond
+)
 
 // output is the parent's side of a child's stdio: what it reads from and writes to, and the goroutines that do it.
 type output struct {
@@ -142,11 +146,11 @@ func (o *output) abort() {
 // wait returns true when all output has been read to its end, false when it is still open and nothing has come for
 // quiet, or something keeps coming for ten times as long.
 func (o *output) wait(quiet time.Duration) bool {
-	limit := time.Now().Add(10 * quiet)
+	began := time.Now()
 	for _, p := range o.pumps {
 		for !p.ended(quiet / 10) {
-			idle := p.reading.Load() && time.Since(time.Unix(0, p.last.Load())) > quiet
-			if idle || p.reading.Load() && time.Now().After(limit) {
+			silent := min(time.Since(began), time.Since(time.Unix(0, p.last.Load())))
+			if p.reading.Load() && (silent > quiet || time.Since(began) > 10*quiet) {
 				return false
 			}
 		}
@@ -154,7 +158,7 @@ func (o *output) wait(quiet time.Duration) bool {
 	return true
 }
 
-// cut ends the pumps although somebody holds the write ends.
+// cut ends the pumps although somebody holds the write ends; what the pipes hold is read first.
 func (o *output) cut() {
 	for _, p := range o.pumps {
 		_ = p.r.SetReadDeadline(time.Now())
@@ -198,23 +202,34 @@ func (p *pump) run() {
 	defer close(p.done)
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
-	for {
+	err := p.move(*buf, math.MaxInt64)
+	if errors.Is(err, os.ErrDeadlineExceeded) { // cut: what is in the pipe already still counts
+		_ = p.r.SetReadDeadline(time.Now().Add(cutWait))
+		err = p.move(*buf, pipeMax)
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) && p.err == nil {
+		p.err = err
+	}
+}
+
+// move reads to the end or about limit bytes and hands on what it can.
+func (p *pump) move(buf []byte, limit int64) error {
+	for limit > 0 {
 		p.last.Store(time.Now().UnixNano())
 		p.reading.Store(true)
-		n, err := p.r.Read(*buf)
+		n, err := p.r.Read(buf)
 		p.reading.Store(false)
+		limit -= int64(n)
 		if n > 0 && p.err == nil {
-			if _, werr := p.w.Write((*buf)[:n]); werr != nil {
+			if _, werr := p.w.Write(buf[:n]); werr != nil {
 				p.err = werr
 			}
 		}
 		if err != nil {
-			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) && p.err == nil {
-				p.err = err
-			}
-			return
+			return err
 		}
 	}
+	return nil
 }
 
 // ended waits up to d for the pump's end.

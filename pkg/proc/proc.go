@@ -10,6 +10,9 @@
 // Shutting down fast: give every call the same *Group and call Group.Kill, which sends SIGKILL to all of them before
 // it returns (microseconds), or cancel the calls' context with the cause ErrShutdown, which skips the grace period.
 //
+// Crashes: Linux kills the main process when ours dies, Windows the whole tree. For the rest give the Group a folder
+// (Group.Dir) and call Sweep at the next start.
+//
 // One pitfall: with Spec.Shell the exit status of `a | b` is b's alone. LastOfPipe tells when that is so; pipefail is
 // not forced on the command, because it changes what correct commands mean (`yes | head` would fail).
 package proc
@@ -55,12 +58,13 @@ type Spec struct {
 type Exit struct {
 	Code       int    // exit status; 128+n when killed by signal n; 127 when the program was not found; -1 unknown
 	Signal     string // "SIGKILL" when the main process itself died of a signal
-	TimedOut   bool   // Spec.Timeout passed
+	TimedOut   bool   // Spec.Timeout, or the context's deadline, passed
 	Cancelled  bool   // the context ended, or Stop or Kill was called
 	Background bool   // it left processes behind; they were killed
+	Held       bool   // something out of reach still holds the output; it was read up to the end of the call
 	Daemons    int    // processes that detached themselves properly (own session, own output) and were left alone
 	Duration   time.Duration
-	Timeout    time.Duration // Spec.Timeout, for messages
+	Timeout    time.Duration // the limit that passed or would have, for messages
 	OutputErr  error         // the first error of a writer: output is incomplete, the status still right
 	shell      bool
 }

@@ -34,6 +34,10 @@ func playRole(role string) {
 	switch role {
 	case "parent": // dies by SIGKILL while its child lives
 		_, _ = Run(context.Background(), spec)
+	case "server": // the same with a grandchild, and a record
+		g := &Group{Dir: os.Getenv("PROC_TEST_DIR")}
+		spec.Shell = "sleep 600 & echo $!; wait"
+		_, _ = g.Run(context.Background(), spec)
 	default:
 		os.Exit(2)
 	}
@@ -347,6 +351,89 @@ func TestParentKilledB08(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	eventually(t, "the child died with its parent", func() bool { return !Alive(id) })
+}
+
+func TestSweepAfterCrashB08(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "children")
+	if n, err := Sweep(dir); n != 0 || err != nil {
+		t.Errorf("no folder: %d, %v", n, err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), "PROC_TEST_ROLE=server", "PROC_TEST_DIR="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		t.Fatal(err)
+	}
+	worker, ok := Find(pid)
+	if !ok {
+		t.Fatal("the worker is not there")
+	}
+	eventually(t, "the child is recorded", func() bool { e, _ := os.ReadDir(dir); return len(e) == 1 })
+	if n, err := Sweep(dir); n != 0 || err != nil || !Alive(worker) {
+		t.Errorf("a living server's child was swept: %d, %v", n, err)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if n, err := Sweep(dir); n == 0 || err != nil {
+		t.Errorf("swept %d, %v", n, err)
+	}
+	eventually(t, "the worker is gone", func() bool { return !Alive(worker) })
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("records left: %v", left)
+	}
+}
+
+func TestGroupForgets(t *testing.T) {
+	t.Parallel()
+	g := &Group{Dir: filepath.Join(t.TempDir(), "children")}
+	p, err := g.Start(t.Context(), Spec{Argv: []string{"cat"}, StdinPipe: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(g.Dir); len(left) != 1 || err != nil {
+		t.Errorf("records: %v, %v", left, err)
+	}
+	_ = p.Stdin.Close()
+	p.Wait()
+	if left, err := os.ReadDir(g.Dir); len(left) != 0 || err != nil {
+		t.Errorf("records left: %v, %v", left, err)
+	}
+}
+
+func TestDeadlineOfTheContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	exit, err := Run(ctx, Spec{Shell: "sleep 600"})
+	if err != nil || !exit.TimedOut || exit.Cancelled || !strings.HasPrefix(exit.String(), "timed out after ") {
+		t.Errorf("%+v, %v", exit, err)
+	}
+}
+
+// A writer that is slower than the child must still get everything, also after the child's end.
+func TestSlowWriter(t *testing.T) {
+	t.Parallel()
+	slow := &slowWriter{}
+	exit, err := Run(t.Context(), Spec{Shell: "head -c 400000 /dev/zero", Stdout: slow})
+	if err != nil || exit.Held || exit.Background || slow.n != 400_000 {
+		t.Errorf("%+v, %v, %d bytes", exit, err, slow.n)
+	}
+}
+
+type slowWriter struct{ n int }
+
+func (s *slowWriter) Write(p []byte) (int, error) {
+	time.Sleep(400 * time.Millisecond)
+	s.n += len(p)
+	return len(p), nil
 }
 
 func TestKillTreeAfterCrashB08(t *testing.T) {

@@ -79,8 +79,8 @@ func (g *Group) start(ctx context.Context, spec Spec) (*Process, error) {
 		p.out.abort()
 		return nil, err
 	}
-	p.out.run()
 	g.add(p)
+	p.out.run()
 	go p.supervise(ctx, began)
 	return p, nil
 }
@@ -149,6 +149,15 @@ func (p *Process) supervise(ctx context.Context, began time.Time) {
 	case <-p.stop:
 		exit.Cancelled = true
 	}
+	select {
+	case <-p.exited: // it ended by itself just then
+		exit.TimedOut, exit.Cancelled = false, false
+	default:
+	}
+	if exit.Cancelled && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		exit.TimedOut, exit.Cancelled = true, false
+		exit.Timeout = time.Since(began).Round(time.Millisecond)
+	}
 	stopped := exit.TimedOut || exit.Cancelled
 	if stopped {
 		p.endBy(ctx)
@@ -216,7 +225,7 @@ func (p *Process) settle(exit *Exit, stopped bool) {
 	}
 	// Whoever still holds the pipe now is out of reach. What is already in it is read, then it is closed.
 	if !p.out.wait(quietWait) {
-		exit.Background = exit.Background || !stopped
+		exit.Held = true
 		p.out.cut()
 	}
 }

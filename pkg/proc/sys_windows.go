@@ -125,13 +125,23 @@ func (p *Process) killNow() {
 	}
 }
 
-func (p *Process) strays() []Identity         { return nil }
-func (p *Process) killAll([]Identity)         { p.killNow() }
-func (p *Process) notePipes()                 {}
-func (p *Process) groupLives() bool           { return p.active() > 0 }
-func killMarked([]string)                     {}
-func signalName(int) string                   { return "" }
-func status(s *os.ProcessState) (int, string) { return s.ExitCode(), "" }
+func (p *Process) strays() []Identity { return nil }
+func (p *Process) killAll([]Identity) { p.killNow() }
+func (p *Process) notePipes()         {}
+func (p *Process) groupLives() bool   { return p.active() > 0 }
+func killMarked([]string)             {}
+
+func signalName(int) string { return "" }
+
+// status names the crashes that take the place of signals.
+func status(s *os.ProcessState) (code int, signal string) {
+	crashes := map[uint32]string{
+		0xC0000005: "ACCESS_VIOLATION", 0xC0000017: "NO_MEMORY", 0xC000001D: "ILLEGAL_INSTRUCTION",
+		0xC0000094: "INTEGER_DIVIDE_BY_ZERO", 0xC00000FD: "STACK_OVERFLOW", 0xC0000135: "DLL_NOT_FOUND",
+		0xC000013A: "CTRL_C", 0xC0000374: "HEAP_CORRUPTION", 0xC0000409: "STACK_BUFFER_OVERRUN",
+	}
+	return s.ExitCode(), crashes[uint32(s.ExitCode())]
+}
 
 // sweep kills what is still in the job; nothing can leave it.
 func (p *Process) sweep(_, _ bool) (killed, daemons int) {
