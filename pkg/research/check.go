@@ -12,7 +12,7 @@ import (
 // the claim out clearly better.
 const (
 	sure   = 0.62
-	likely = 0.45
+	likely = 0.56
 	margin = 0.12
 	joint  = 0.3 // what each of several pages must add when only together they support
 )

@@ -11,12 +11,13 @@ import (
 
 // figure is a number of a text in a comparable form.
 type figure struct {
-	raw   string
-	text  string  // separators of thousands and leading zeros removed
-	value float64 // NaN for versions such as 1.26.8
-	unit  unit    // what it counts, when that is a known unit
-	about bool    // "about", "nearly", "over": rounding is allowed
-	word  bool    // written as a word
+	raw    string
+	text   string  // separators of thousands and leading zeros removed
+	value  float64 // NaN for versions such as 1.26.8
+	unit   unit    // what it counts, when that is a known unit
+	counts string  // the word that follows, when it is no known unit: "nodes"
+	about  bool    // "about", "nearly", "over": rounding is allowed
+	word   bool    // written as a word
 }
 
 // unit is a unit of measure in one spelling; size turns its figure into that of
@@ -64,10 +65,18 @@ var numberWords = sync.OnceValue(func() map[string]float64 {
 var scales = map[string]float64{"thousand": 1e3, "k": 1e3, "million": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
 
 var aboutWords = map[string]bool{"about": true, "around": true, "roughly": true, "approximately": true, "approx": true, "nearly": true, "almost": true,
-	"over": true, "under": true, "circa": true, "some": true, "than": true, "least": true}
+	"over": true, "under": true, "circa": true, "than": true, "least": true}
+
+var months = map[string]bool{"january": true, "february": true, "march": true, "april": true, "may": true, "june": true, "july": true,
+	"august": true, "september": true, "october": true, "november": true, "december": true}
 
 var isoDate = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b([12]\d{3})-([01]\d)-([0-3]\d)\b`)
+})
+
+// dashVersion is a version written with hyphens: AMQP 0-9-1.
+var dashVersion = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(\d{1,2})-(\d{1,2})-(\d{1,2})\b`)
 })
 
 // plainDates writes dates of numbers as "7 March 2024", so that both spellings
@@ -76,6 +85,7 @@ func plainDates(s string) string {
 	if !strings.Contains(s, "-") {
 		return s
 	}
+	s = dashVersion().ReplaceAllString(s, "$1.$2.$3")
 	return isoDate().ReplaceAllStringFunc(s, func(m string) string {
 		if t, err := time.Parse(time.DateOnly, m); err == nil {
 			return t.Format("2 January 2006")
@@ -136,10 +146,16 @@ func (f *figure) measure(text string, tokens []token, i int) {
 	if f.unit.name == "" && next < len(tokens) && near(text, tokens, next-1) {
 		f.unit = unitsBySpelling()[strings.ToLower(tokens[next].raw)]
 	}
-	for back := max(0, i-2); back < i; back++ {
-		if aboutWords[strings.ToLower(tokens[back].raw)] {
-			f.about = true
+	if f.unit.name == "" && next < len(tokens) && near(text, tokens, next-1) && !tokens[next].digit {
+		switch word := tokens[next]; {
+		case months[strings.ToLower(word.raw)]:
+			f.counts = "month"
+		case word.content():
+			f.counts = word.term
 		}
+	}
+	if i > 0 && aboutWords[strings.ToLower(tokens[i-1].raw)] {
+		f.about = true
 	}
 	if before := strings.TrimRight(text[:tokens[i].start], " "); strings.HasSuffix(before, "~") || strings.HasSuffix(before, "≈") {
 		f.about = true
@@ -198,6 +214,12 @@ func (f figure) in(others []figure) bool {
 }
 
 func (f figure) equals(o figure) bool {
+	if f.unit.name != "" && o.counts != "" || o.unit.name != "" && f.counts != "" && !o.word {
+		return false // 9 seconds are not nine nodes
+	}
+	if o.word && f.counts != "" && o.counts != "" && f.counts != o.counts {
+		return false // nor are nine tries
+	}
 	if f.unit.name != "" && o.unit.name != "" && f.unit.name != o.unit.name {
 		return f.unit.size > 0 && o.unit.size > 0 && nearly(f.value*f.unit.size, o.value*o.unit.size, 1e-9)
 	}

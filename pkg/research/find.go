@@ -270,9 +270,20 @@ func newSource(page web.Page, hit web.Hit) *source {
 		s.page.Published = hit.Published
 	}
 	s.pieces = pieces(s.page.Text)
-	s.evidence = newEvidence(s.page.Title, s.page.Final, s.pieces)
+	s.evidence = newEvidence(s.head(), s.pieces)
 	s.passages = passagesOf(s)
 	return s
+}
+
+// head is what holds for the whole page when claims are looked up.
+func (s *source) head() string {
+	head := s.page.Title + "\n" + s.page.Byline + "\n" + s.page.Site + "\n" + s.page.Final
+	for _, date := range []time.Time{s.page.Published, s.page.Modified} {
+		if !date.IsZero() {
+			head += "\n" + date.Format("2 January 2006")
+		}
+	}
+	return head
 }
 
 // number gives the pages their numbers, in the order of their rank. A page under

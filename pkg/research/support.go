@@ -2,6 +2,7 @@ package research
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type evidence struct {
 	ctxFigs []figure
 	heads   map[string]headTerms // by path of headings
 	flat    string               // normalised text, for quotes
+	names   map[string]bool      // words that are written with a capital inside sentences
 	short   string               // initials of names, for acronyms
 }
 
@@ -30,8 +32,10 @@ type headTerms struct {
 	figures []figure
 }
 
-func newEvidence(title, url string, page []piece) *evidence {
-	e := &evidence{pieces: page[:min(len(page), maxPieces)], where: map[string][]int{}, context: map[string]bool{}, heads: map[string]headTerms{}}
+// newEvidence prepares a page; head is what is true of all of it: title, address,
+// date.
+func newEvidence(head string, page []piece) *evidence {
+	e := &evidence{pieces: page[:min(len(page), maxPieces)], where: map[string][]int{}, context: map[string]bool{}, heads: map[string]headTerms{}, names: map[string]bool{}}
 	var flat strings.Builder
 	var initials []byte
 	for i, p := range e.pieces {
@@ -40,7 +44,13 @@ func newEvidence(title, url string, page []piece) *evidence {
 		terms := map[string]bool{}
 		for _, t := range tokens {
 			terms[t.term] = true
+			for _, part := range t.parts() {
+				terms[part] = true
+			}
 			initials = addInitial(initials, t)
+			if unicode.IsUpper(firstRune(t.raw)) && !startsSentence(text, t.start) {
+				e.names[t.term] = true
+			}
 		}
 		if p.header != "" && p.header != p.text {
 			for _, t := range tokenize(p.header) {
@@ -56,7 +66,7 @@ func newEvidence(title, url string, page []piece) *evidence {
 		e.figures = append(e.figures, figuresOf(text, tokens))
 		flat.WriteString(flatten(p.text) + " ")
 	}
-	head := plainDates(title) + "\n" + url
+	head = plainDates(head)
 	tokens := tokenize(head)
 	for _, t := range tokens {
 		e.context[t.term] = true
@@ -104,28 +114,40 @@ type claimTerms struct {
 	weights map[string]float64
 	total   float64
 	figures []figure // that must stand where the claim is made
+	counted []figure // number words with what they count: must stand there when the page speaks of such things
 	names   []token  // that must stand somewhere on the page
 	quotes  []string
+	code    []string // code spans: must stand on the page
 	negated bool
 }
+
+// Weights of what has no rarity on the pages: words that stand on none of them,
+// and figures, which are rare by nature.
+const (
+	unknownWeight = 1.5
+	figureWeight  = 3.0
+)
 
 // checker looks claims up in all pages of an answer.
 type checker struct {
 	pages    map[int]*evidence
 	df       map[string]int
 	pieces   int
+	names    map[string]bool
 	question map[string]bool
 	asked    []figure
+	asking   string // the question, flattened
 }
 
 func newChecker(question string, sources []*source) *checker {
-	c := &checker{pages: map[int]*evidence{}, df: map[string]int{}, question: map[string]bool{}}
+	c := &checker{pages: map[int]*evidence{}, df: map[string]int{}, names: map[string]bool{}, question: map[string]bool{}, asking: flatten(question)}
 	for _, s := range sources {
 		c.pages[s.n] = s.evidence
 		c.pieces += len(s.evidence.pieces)
 		for term, list := range s.evidence.where {
 			c.df[term] += len(list)
 		}
+		maps.Copy(c.names, s.evidence.names)
 	}
 	plain := plainDates(question)
 	tokens := tokenize(plain)
@@ -146,14 +168,17 @@ func (c *checker) read(text string) claimTerms {
 			continue
 		}
 		w := math.Log(1 + float64(c.pieces+1)/float64(1+c.df[t.term]))
-		isName := t.name || i > 0 && unicode.IsUpper(firstRune(t.raw)) && !startsSentence(text, t.start)
-		if isName {
-			w *= 1.3
-			if !c.question[t.term] {
-				claim.names = append(claim.names, t)
-			}
+		if c.df[t.term] == 0 {
+			w = unknownWeight // a word of the writer's own, most likely
 		}
-		if c.question[t.term] {
+		isName := t.name || unicode.IsUpper(firstRune(t.raw)) && (c.names[t.term] || i > 0 && !startsSentence(text, t.start))
+		switch {
+		case isName && c.question[t.term]:
+			// A page may call the thing by another name, so this is no must.
+		case isName:
+			w *= 1.3
+			claim.names = append(claim.names, t)
+		case c.question[t.term]:
 			w *= 0.5
 		}
 		claim.weights[t.term] = w
@@ -162,14 +187,36 @@ func (c *checker) read(text string) claimTerms {
 		claim.total += w
 	}
 	for _, f := range figuresOf(text, tokens) {
-		if f.word && f.unit.name == "" || f.in(c.asked) {
-			continue // "two ways" is counted by the writer, not read
+		switch {
+		case f.in(c.asked):
+			continue
+		case f.word && f.unit.name == "":
+			claim.counted = append(claim.counted, f) // "three ways" may be counted by the writer
+			continue
 		}
 		claim.figures = append(claim.figures, f)
 	}
+	claim.total += figureWeight * float64(len(claim.figures))
 	claim.quotes = quotesOf(text)
+	for _, span := range codeSpans(text) {
+		if !strings.Contains(c.asking, span) {
+			claim.code = append(claim.code, span)
+		}
+	}
 	claim.negated = negated(tokens)
 	return claim
+}
+
+// codeSpans returns what stands between single backticks, flattened.
+func codeSpans(text string) []string {
+	var out []string
+	parts := strings.Split(text, "`")
+	for i := 1; i+1 < len(parts); i += 2 {
+		if span := flatten(parts[i]); span != "" {
+			out = append(out, span)
+		}
+	}
+	return out
 }
 
 // startsSentence reports whether a word is capitalised because of its place.
@@ -266,13 +313,23 @@ func (c *checker) in(claim claimTerms, page *evidence) support {
 // missing names the first must that the page lacks, "" when it has them all.
 func (c *checker) missing(claim claimTerms, page *evidence, best support) string {
 	for i, f := range claim.figures {
-		if !best.figures[i] {
+		if !best.figures[i] || page.otherFigure(claim, f, best) {
 			return "no " + strings.TrimSpace(f.raw+" "+f.unit.name) + " there"
+		}
+	}
+	for _, f := range claim.counted {
+		if f.counts != "" && f.value > 2 && len(page.where[f.counts]) > 0 && !page.holds(f, best) {
+			return "no " + f.raw + " there"
 		}
 	}
 	for _, q := range claim.quotes {
 		if !strings.Contains(page.flat, q) {
 			return "the quoted words are not there"
+		}
+	}
+	for _, span := range claim.code {
+		if !page.hasCode(span) {
+			return span + " is not there"
 		}
 	}
 	for _, t := range claim.names {
@@ -284,6 +341,82 @@ func (c *checker) missing(claim claimTerms, page *evidence, best support) string
 		return page.contradicts(claim, best)
 	}
 	return "nothing about it there"
+}
+
+// hasCode looks for a code span as it stands, else for all its words: a writer
+// joins an option and its value.
+func (e *evidence) hasCode(span string) bool {
+	if strings.Contains(e.flat, span) {
+		return true
+	}
+	tokens := tokenize(span)
+	for _, t := range tokens {
+		if len(e.where[t.term]) == 0 && !e.context[t.term] {
+			return false
+		}
+	}
+	return len(tokens) > 1
+}
+
+// holds reports whether a figure stands in a place or in the heading above it.
+func (e *evidence) holds(f figure, place support) bool {
+	for i := max(place.from, 0); i <= place.to && i < len(e.figures); i++ {
+		if f.in(e.figures[i]) || f.in(e.heads[e.pieces[i].heading].figures) {
+			return true
+		}
+	}
+	return false
+}
+
+// otherFigure reports whether the place gives another figure of the same sort for
+// what the claim speaks of, and f for something else: "1 when a row could not be
+// parsed, 3 when a file could not be opened".
+func (e *evidence) otherFigure(claim claimTerms, f figure, place support) bool {
+	own, other := -1.0, -1.0
+	for i := max(place.from, 0); i <= place.to && place.from >= 0; i++ {
+		if e.pieces[i].kind != prosePiece {
+			return false
+		}
+		for _, clause := range clauses(plainDates(e.pieces[i].text)) {
+			tokens := tokenize(clause)
+			figures := figuresOf(clause, tokens)
+			share := 0.0
+			counted := map[string]bool{}
+			for _, t := range tokens {
+				if !counted[t.term] {
+					share += claim.weights[t.term]
+					counted[t.term] = true
+				}
+			}
+			switch {
+			case f.in(figures):
+				own = max(own, share)
+			case rival(f, figures, append(claim.figures, claim.counted...)):
+				other = max(other, share)
+			}
+		}
+	}
+	return own >= 0 && own < 0.1*claim.total && other > own+0.25*claim.total
+}
+
+// rival reports whether a figure that the claim does not hold could stand for f.
+func rival(f figure, figures, claimed []figure) bool {
+	return slices.ContainsFunc(figures, func(o figure) bool {
+		return o.unit.name == f.unit.name && !o.in(claimed)
+	})
+}
+
+// clauses splits a sentence where a new statement may begin.
+func clauses(s string) []string {
+	var out []string
+	start := 0
+	for i := 0; i+1 < len(s); i++ {
+		if (s[i] == ',' || s[i] == ';' || s[i] == ':') && s[i+1] == ' ' {
+			out = append(out, s[start:i])
+			start = i + 1
+		}
+	}
+	return append(out, s[start:])
 }
 
 func (e *evidence) inHeading(term string) bool {
@@ -383,11 +516,6 @@ func (e *evidence) weigh(claim claimTerms, from, to int) support {
 			s.found[term] = true
 		}
 	}
-	if claim.total > 0 {
-		s.share = got / claim.total
-	} else {
-		s.share = 1
-	}
 	for k, f := range claim.figures {
 		s.figures[k] = f.in(e.ctxFigs)
 		for i := from; i <= to && !s.figures[k]; i++ {
@@ -396,6 +524,13 @@ func (e *evidence) weigh(claim claimTerms, from, to int) support {
 		if !s.figures[k] {
 			s.figures[k] = f.in(heading.figures)
 		}
+		if s.figures[k] {
+			got += figureWeight
+		}
+	}
+	s.share = 1
+	if claim.total > 0 {
+		s.share = got / claim.total
 	}
 	return s
 }
@@ -405,9 +540,9 @@ func (e *evidence) weigh(claim claimTerms, from, to int) support {
 var opposites = [][2]string{
 	{"enabled", "disabled"}, {"enable", "disable"}, {"increase", "decrease"}, {"increased", "decreased"}, {"minimum", "maximum"}, {"always", "never"},
 	{"allow", "deny"}, {"allowed", "forbidden"}, {"required", "optional"}, {"mandatory", "optional"}, {"true", "false"}, {"supported", "unsupported"},
-	{"higher", "lower"}, {"faster", "slower"}, {"larger", "smaller"}, {"before", "after"}, {"earlier", "later"}, {"synchronous", "asynchronous"},
-	{"mutable", "immutable"}, {"open", "closed"}, {"first", "last"}, {"rise", "fall"}, {"rose", "fell"}, {"gain", "loss"}, {"north", "south"}, {"east", "west"},
-	{"ascending", "descending"}, {"inclusive", "exclusive"}, {"signed", "unsigned"}, {"least", "most"},
+	{"higher", "lower"}, {"faster", "slower"}, {"larger", "smaller"}, {"synchronous", "asynchronous"}, {"mutable", "immutable"},
+	{"rise", "fall"}, {"rose", "fell"}, {"gain", "loss"}, {"north", "south"}, {"east", "west"}, {"ascending", "descending"},
+	{"inclusive", "exclusive"}, {"signed", "unsigned"},
 }
 
 // contradicts compares a claim with the place that shares nearly all its words:

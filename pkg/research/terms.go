@@ -93,11 +93,58 @@ func newToken(raw string, start int) token {
 		lower = strings.TrimSuffix(lower, suffix)
 	}
 	t := token{term: lower, raw: raw, start: start, digit: raw[0] >= '0' && raw[0] <= '9'}
-	if !t.digit {
+	if base, ok := irregular()[lower]; ok {
+		t.term = stem(base)
+	} else if !t.digit {
 		t.term = stem(lower)
 	}
 	t.name = identifier(raw)
 	return t
+}
+
+// irregular maps forms of verbs and nouns that no ending gives away.
+var irregular = sync.OnceValue(func() map[string]string {
+	forms := map[string]string{}
+	for group := range strings.FieldsSeq(irregularForms) {
+		base, rest, _ := strings.Cut(group, ":")
+		for form := range strings.SplitSeq(rest, ",") {
+			forms[form] = base
+		}
+	}
+	return forms
+})
+
+const irregularForms = `keep:kept write:wrote,written take:took,taken run:ran build:built send:sent lose:lost hold:held find:found leave:left rise:rose,risen
+	fall:fell,fallen grow:grew,grown begin:began,begun choose:chose,chosen draw:drew,drawn give:gave,given know:knew,known lead:led meet:met pay:paid see:saw,seen
+	sell:sold show:shown spend:spent stand:stood tell:told think:thought win:won buy:bought bring:brought catch:caught come:came go:went,gone become:became
+	break:broke,broken speak:spoke,spoken drive:drove,driven freeze:froze,frozen hide:hid,hidden mean:meant rebuild:rebuilt swear:sworn teach:taught
+	throw:threw,thrown wear:wore,worn child:children person:people man:men woman:women index:indices datum:data`
+
+// parts are the words inside an identifier: max_retries, maxRetries.
+func (t token) parts() []string {
+	if !t.name || t.digit {
+		return nil
+	}
+	var out []string
+	start := 0
+	runes := []rune(t.raw)
+	flush := func(end int) {
+		if word := strings.ToLower(string(runes[start:end])); len(word) > 1 && end-start < len(runes) {
+			out = append(out, stem(word))
+		}
+	}
+	for i, r := range runes {
+		switch {
+		case r == '_':
+			flush(i)
+			start = i + 1
+		case i > start && unicode.IsUpper(r) && unicode.IsLower(runes[i-1]):
+			flush(i)
+			start = i
+		}
+	}
+	flush(len(runes))
+	return out
 }
 
 // identifier reports whether a spelling is that of a name in code or an acronym.
