@@ -230,7 +230,7 @@ func (r *Report) scoreIDs(t truth, got runners.Result, by *Tally, miss func(a, b
 				by.IDsFound++
 			}
 		}
-		if f == nil && w.ID == nil {
+		if f == nil && (w.ID == nil || !w.Shown.ID) {
 			f = matchByPlace(w, got)
 		}
 		r.scorePlace(w, f, miss)
