@@ -9,6 +9,15 @@ import (
 // what it does not recognise is StateUnknown. Time is linear in len(text), and
 // memory a small multiple; for huge texts use a Scanner.
 func Parse(text []byte, h Hint) Result {
+	if len(text) > scanWhole {
+		s := NewScanner(h)
+		for len(text) > 0 {
+			n := min(len(text), 1<<20)
+			_, _ = s.Write(text[:n])
+			text = text[n:]
+		}
+		return s.Result(h)
+	}
 	return parseText(newText(normalise(text), h))
 }
 
@@ -28,8 +37,10 @@ func parseText(t *Text) Result {
 // parsePart reads the output of one service.
 func parsePart(t *Text) finding {
 	var found []candidate
-	for i, p := range parsers() {
-		if len(p.marks) > 0 && !t.HasAny(p.marks...) {
+	table := parsers()
+	marked := tableMarks().find(t.whole, len(table))
+	for i, p := range table {
+		if len(p.marks) > 0 && !marked[i] {
 			continue
 		}
 		if m := p.sniff(t); m.score > 0 {

@@ -293,7 +293,7 @@ func (r *goRun) report(t *Text, f *finding) {
 		r.packageBuild(t, p, f)
 		for _, name := range p.order {
 			x := p.tests[name]
-			if r.verbose && x.runs == 0 && p.result != "" || !r.verbose && p.result == "ok" {
+			if r.verbose && x.runs == 0 && p.result != "" && r.dropless(t) || !r.verbose && p.result == "ok" {
 				continue // printed by a test
 			}
 			for _, res := range x.kept(r.verbose) {
@@ -313,9 +313,10 @@ func (r *goRun) report(t *Text, f *finding) {
 		}
 		r.packageState(t, p, root, f)
 	}
-	pass += t.dropped["--- PASS: "]
+	pass += t.dropped["--- PASS: "] + t.dropped["json pass"]
+	skip += t.dropped["--- SKIP: "] + t.dropped["json skip"]
 	r.counts(f, pass, fail, skip)
-	r.verdict(t, f, ran+t.dropped["--- PASS: "])
+	r.verdict(t, f, ran+t.dropped["--- PASS: "]+t.dropped["json pass"])
 }
 
 func (r *goRun) counts(f *finding, pass, fail, skip int) {

@@ -165,6 +165,14 @@ func message(lines ...string) string {
 	return b.String()
 }
 
+// plural says "1 line" or "3 lines".
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
 // cutLine shortens l to about limit bytes at a rune boundary, keeping both ends
 // and stating how many bytes are gone.
 func cutLine(l string, limit int) string {

@@ -1,0 +1,97 @@
+package runners
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// bigGo is go test -v over n tests, one of which fails in the middle.
+func bigGo(n int) []byte {
+	var b bytes.Buffer
+	for i := range n {
+		fmt.Fprintf(&b, "=== RUN   TestCase%d\n", i)
+		fmt.Fprintf(&b, "    case_test.go:10: checking value %d against the table of known values\n", i)
+		if i == n/2 {
+			b.WriteString("    case_test.go:12: got 7, want -5\n--- FAIL: TestCase" + fmt.Sprint(i) + " (0.00s)\n")
+			continue
+		}
+		fmt.Fprintf(&b, "--- PASS: TestCase%d (0.00s)\n", i)
+	}
+	b.WriteString("FAIL\nFAIL\texample.com/proj/calc\t12.3s\nFAIL\n")
+	return b.Bytes()
+}
+
+func TestScannerFindsTheNeedle(t *testing.T) {
+	t.Parallel()
+	const n = 200_000
+	code := 1
+	s := NewScanner(Hint{})
+	data := bigGo(n)
+	for part := range slices(data, 64<<10) {
+		_, _ = s.Write(part)
+	}
+	r := s.Result(Hint{Exit: &code})
+	if r.State != StateFailed || len(r.Failures) != 1 || r.Failures[0].ID != fmt.Sprintf("TestCase%d", n/2) || r.Failures[0].Line != 12 {
+		t.Fatalf("state %s, failures %+v", r.State, r.Failures)
+	}
+	if *r.Tests.Passed != n-1 || *r.Tests.Failed != 1 {
+		t.Errorf("passed %d failed %d", *r.Tests.Passed, *r.Tests.Failed)
+	}
+}
+
+func slices(b []byte, n int) func(func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for len(b) > 0 {
+			k := min(n, len(b))
+			if !yield(b[:k]) {
+				return
+			}
+			b = b[k:]
+		}
+	}
+}
+
+func TestScannerEqualsParseBelowLimit(t *testing.T) {
+	t.Parallel()
+	data := bigGo(2000)
+	code := 1
+	s := NewScanner(Hint{})
+	for part := range slices(data, 1000) {
+		_, _ = s.Write(part)
+	}
+	if d := cmp.Diff(Parse(data, Hint{Exit: &code}), s.Result(Hint{Exit: &code})); d != "" {
+		t.Error(d)
+	}
+}
+
+func BenchmarkScanner(b *testing.B) {
+	data := bigGo(600_000)
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		s := NewScanner(Hint{})
+		for part := range slices(data, 64<<10) {
+			_, _ = s.Write(part)
+		}
+		s.Result(Hint{})
+	}
+}
+
+func BenchmarkParse8MB(b *testing.B) {
+	data := bigGo(70_000)[:7<<20]
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		Parse(data, Hint{})
+	}
+}
+
+func BenchmarkParsePlainLog(b *testing.B) {
+	data := []byte(strings.Repeat("2026-11-29 12:00:00 INFO worker 12 handled request /api/v1/items in 13 ms, status ok\n", 80_000))[:6<<20]
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		Parse(data, Hint{})
+	}
+}
