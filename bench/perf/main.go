@@ -73,7 +73,7 @@ func run(write, only string, runs int) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	repo, err := os.Getwd()
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ type app struct {
 	env            []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	global         *grammar
+	global         *global
 	children       *proc.Group
 	log            *slog.Logger
 	logFile        *os.File
@@ -33,7 +33,7 @@ type app struct {
 
 func newApp(env []string, stdin io.Reader, stdout, stderr io.Writer) *app {
 	return &app{
-		env: env, stdin: stdin, stdout: stdout, stderr: stderr, global: &grammar{}, children: &proc.Group{},
+		env: env, stdin: stdin, stdout: stdout, stderr: stderr, global: &global{}, children: &proc.Group{},
 		log: slog.New(slog.DiscardHandler),
 	}
 }
@@ -70,7 +70,7 @@ func lookup(env []string, name string) string {
 }
 
 func (a *app) options() config.Options {
-	return config.Options{Dir: a.dir(), Env: a.env, File: a.global.Config}
+	return config.Options{Dir: a.dir(), Env: a.env, File: a.global.config}
 }
 
 // load reads the configuration.

@@ -4,52 +4,63 @@ import (
 	"context"
 	"os"
 
+	"github.com/spf13/pflag"
+
 	"legwork/pkg/bench"
 )
 
-type benchCmd struct {
-	Digest  benchDigestCmd  `cmd:"" help:"Score the reading of test output against a folder of recorded runs."`
-	Extract benchExtractCmd `cmd:"" help:"Score the reading of pages against a folder of pages."`
+func benchCommand() *command {
+	return &command{
+		name: "bench", short: "Measure the reader against sets with known answers.",
+		subs: []*command{benchDigest(), benchExtract()},
+	}
 }
 
-type benchDigestCmd struct {
-	Set         string `required:"" help:"Folder of NAME.out and NAME.json." placeholder:"DIR" type:"existingdir"`
-	Only        string `help:"Only records whose name begins so." placeholder:"PREFIX"`
-	Misses      bool   `help:"List every difference."`
-	WithCommand bool   `help:"Tell the reader the command too, as when legwork ran it."`
+func benchDigest() *command {
+	return &command{
+		name: "digest", short: "Score the reading of test output against a folder of NAME.out and NAME.json.",
+		bind: func(fs *pflag.FlagSet) runFunc {
+			set := fs.String("set", "", "`DIR` of the set")
+			misses := fs.Bool("misses", false, "list every difference")
+			var o bench.Options
+			fs.StringVar(&o.Only, "only", "", "only records whose name begins with `PREFIX`")
+			fs.BoolVar(&o.WithCommand, "with-command", false, "tell the reader the command too, as when legwork ran it")
+			return func(_ context.Context, a *app, _ []string) error {
+				r, err := bench.ScoreRunnersWith(os.DirFS(*set), o)
+				if err != nil {
+					return &exitError{exitUsage, err}
+				}
+				if a.global.json {
+					return a.printJSON(r)
+				}
+				if err := r.Table(a.stdout, *misses); err != nil {
+					return err
+				}
+				if !r.Ok() {
+					return &exitError{code: exitFailed}
+				}
+				return nil
+			}
+		},
+	}
 }
 
-// Run scores the parsers; the bar is no false pass and every state right.
-func (c *benchDigestCmd) Run(a *app) error {
-	r, err := bench.ScoreRunnersWith(os.DirFS(c.Set), bench.Options{Only: c.Only, WithCommand: c.WithCommand})
-	if err != nil {
-		return &exitError{exitUsage, err}
+func benchExtract() *command {
+	return &command{
+		name: "extract", short: "Score the reading of pages against a folder of source.html and expected.html.",
+		bind: func(fs *pflag.FlagSet) runFunc {
+			set := fs.String("set", "", "`DIR` of the set")
+			return func(ctx context.Context, a *app, _ []string) error {
+				r, err := bench.ExtractSet(ctx, *set)
+				if err != nil {
+					return &exitError{exitUsage, err}
+				}
+				if a.global.json {
+					return a.printJSON(r)
+				}
+				a.printf("%s\n", r.Text())
+				return nil
+			}
+		},
 	}
-	if a.global.JSON {
-		return a.printJSON(r)
-	}
-	if err := r.Table(a.stdout, c.Misses); err != nil {
-		return err
-	}
-	if !r.Ok() {
-		return &exitError{code: exitFailed}
-	}
-	return nil
-}
-
-type benchExtractCmd struct {
-	Set string `required:"" help:"Folder of pages, each with source.html and expected.html." placeholder:"DIR" type:"existingdir"`
-}
-
-// Run scores the extraction of pages.
-func (c *benchExtractCmd) Run(ctx context.Context, a *app) error {
-	r, err := bench.ExtractSet(ctx, c.Set)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	if a.global.JSON {
-		return a.printJSON(r)
-	}
-	a.printf("%s\n", r.Text())
-	return nil
 }

@@ -15,9 +15,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
-
-	"github.com/alecthomas/kong"
 
 	"legwork/pkg/llm"
 	"legwork/pkg/offload"
@@ -34,66 +33,28 @@ const (
 	exitInterrupted = 130
 )
 
-// grammar is the command line. Flags that all commands share stand at the top.
-type grammar struct {
-	Config string `help:"Use this configuration file in place of the project's." placeholder:"FILE" type:"path"`
-	JSON   bool   `help:"Print the full result as one JSON object." name:"json"`
-	Quiet  bool   `help:"No progress on stderr." short:"q"`
-
-	MCP       mcpCmd       `cmd:"" name:"mcp" help:"Run the MCP server on stdio."`
-	Offload   offloadCmd   `cmd:"" help:"Ask about a command's output or about files."`
-	Digest    digestCmd    `cmd:"" help:"Show what the extractive reader makes of a text, without a model."`
-	Models    modelsCmd    `cmd:"" help:"Show what every endpoint serves now."`
-	Complete  completeCmd  `cmd:"" help:"One prompt, one answer."`
-	Configure configureCmd `cmd:"" help:"Show and change settings, with their origin."`
-	Trust     trustCmd     `cmd:"" help:"Let this project's configuration redirect traffic."`
-	Raw       rawCmd       `cmd:"" help:"List and clean the kept output of commands."`
-	Bench     benchCmd     `cmd:"" help:"Measure the reader against a set with known answers."`
-	Hook      hookCmd      `cmd:"" help:"Called by Claude Code's hooks." hidden:""`
-	Version   versionCmd   `cmd:"" help:"Print the version."`
+// root is the whole command line.
+func root() *command {
+	return &command{
+		name: "legwork", short: "Hands bulk work to a model on your own hardware.",
+		example: `legwork offload --command 'go test ./...' 'which test fails, and why?'
+legwork offload --file server.log:1-5000 'when did the first timeout happen?'
+legwork models`,
+		subs: []*command{
+			offloadCommand(), digestCommand(), modelsCommand(), completeCommand(), configureCommand(), trustCommand(),
+			rawCommand(), benchCommand(), mcpCommand(), versionCommand(), hookCommand(),
+		},
+	}
 }
-
-const description = `Hands bulk work to a model on your own hardware.
-
-Examples:
-  legwork offload --command 'go test ./...' 'which test fails, and why?'
-  legwork offload --file server.log:1-5000 'when did the first timeout happen?'
-  legwork models`
 
 // Main runs one command line and returns its exit code.
 func Main(args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := newApp(env, stdin, stdout, stderr)
 	defer app.close()
-	var g grammar
-	exit := -1
-	parser, err := kong.New(&g, kong.Name("legwork"), kong.Description(description), kong.Writers(stdout, stderr),
-		kong.Exit(func(code int) { exit = code }), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.UsageOnError())
-	if err != nil {
-		fmt.Fprintln(stderr, "legwork:", err)
-		return exitUsage
-	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	kctx, err := parser.Parse(args)
-	if exit >= 0 {
-		return exit // --help
-	}
-	if err != nil {
-		var perr *kong.ParseError
-		if errors.As(err, &perr) {
-			_ = perr.Context.PrintUsage(true)
-		}
-		fmt.Fprintf(stderr, "legwork: %v\n", err)
-		return exitUsage
-	}
-	app.global = &g
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	kctx.BindTo(ctx, (*context.Context)(nil))
-	err = kctx.Run(app)
-	if err == nil {
+	err := root().run(ctx, app, "", args)
+	if err == nil || errors.Is(err, errHelp) {
 		return exitDone
 	}
 	return app.report(ctx, err)
@@ -119,6 +80,10 @@ func (a *app) report(ctx context.Context, err error) int {
 	var ex *exitError
 	if errors.As(err, &ex) && ex.err == nil {
 		return ex.code
+	}
+	if usage, ok := errors.AsType[*usageError](err); ok {
+		fmt.Fprintf(a.stderr, "legwork: %s\nSee legwork %s --help.\n", usage.msg, strings.TrimPrefix(usage.cmd.name, "legwork"))
+		return exitUsage
 	}
 	code := exitCode(ctx, err)
 	if ex != nil {

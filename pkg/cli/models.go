@@ -7,21 +7,27 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"legwork/pkg/config"
 	"legwork/pkg/llm"
 	"legwork/pkg/mcpserver"
 	"legwork/pkg/offload"
 )
 
-type modelsCmd struct{}
+func modelsCommand() *command {
+	return &command{
+		name: "models", short: "Show what every endpoint serves now.",
+		bind: func(*pflag.FlagSet) runFunc { return runModels },
+	}
+}
 
-// Run probes every endpoint.
-func (c *modelsCmd) Run(ctx context.Context, a *app) error {
+func runModels(ctx context.Context, a *app, _ []string) error {
 	status, err := a.probe(ctx)
 	if err != nil {
 		return err
 	}
-	if a.global.JSON {
+	if a.global.json {
 		return a.printJSON(status)
 	}
 	a.printf("%s\n", a.redact(statusText(status)))

@@ -27,7 +27,7 @@ const (
 
 // progress starts a spinner and returns how to feed and to end it. With --quiet it does nothing.
 func (a *app) progress() (say func(string), end func()) {
-	if a.global.Quiet {
+	if a.global.quiet {
 		return func(string) {}, func() {}
 	}
 	s := &spinner{w: a.stderr, tty: isTerminal(a.stderr), stop: make(chan struct{}), done: make(chan struct{})}

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"legwork/pkg/mcpserver"
 )
@@ -13,10 +16,17 @@ import (
 // version is set by the release build.
 var version = "0.1.0"
 
-type versionCmd struct{}
+func versionCommand() *command {
+	return &command{
+		name: "version", short: "Print the version.",
+		bind: func(*pflag.FlagSet) runFunc {
+			return func(_ context.Context, a *app, _ []string) error { return a.printVersion() }
+		},
+	}
+}
 
-// Run prints the version and the commit it was built from, where that is known.
-func (c *versionCmd) Run(a *app) error {
+// printVersion prints the version and the commit it was built from, where that is known.
+func (a *app) printVersion() error {
 	commit := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -25,7 +35,7 @@ func (c *versionCmd) Run(a *app) error {
 			}
 		}
 	}
-	if a.global.JSON {
+	if a.global.json {
 		return a.printJSON(map[string]string{"version": version, "commit": commit})
 	}
 	a.printf("%s\n", strings.TrimSpace("legwork "+version+" "+commit))
@@ -35,11 +45,16 @@ func (c *versionCmd) Run(a *app) error {
 // builtinAutoUse stands in when the configuration cannot be read.
 func builtinAutoUse() []string { return []string{"offload", "research"} }
 
-type mcpCmd struct{}
+func mcpCommand() *command {
+	return &command{
+		name: "mcp", short: "Run the MCP server on stdio.",
+		bind: func(*pflag.FlagSet) runFunc { return runMCP },
+	}
+}
 
-// Run serves MCP until the client goes. A configuration that cannot be read does not keep the server
+// runMCP serves MCP until the client goes. A configuration that cannot be read does not keep the server
 // from starting: every tool then answers with what is wrong.
-func (c *mcpCmd) Run(ctx context.Context, a *app) error {
+func runMCP(ctx context.Context, a *app, _ []string) error {
 	a.openLog()
 	autoUse := builtinAutoUse()
 	if cfg, err := a.load(); err == nil {
@@ -64,11 +79,17 @@ func (c *mcpCmd) Run(ctx context.Context, a *app) error {
 	return srv.Serve(sctx, a.stdin, a.stdout)
 }
 
-type hookCmd struct {
-	SessionStart sessionStartCmd `cmd:"" name:"session-start" help:"Print the reminder for the start of a session."`
+func hookCommand() *command {
+	return &command{
+		name: "hook", short: "Called by Claude Code's hooks.", hidden: true,
+		subs: []*command{{
+			name: "session-start", short: "Print the reminder for the start of a session.",
+			bind: func(*pflag.FlagSet) runFunc {
+				return func(_ context.Context, a *app, _ []string) error { return a.sessionStart() }
+			},
+		}},
+	}
 }
-
-type sessionStartCmd struct{}
 
 // reminders say, for each tool that may stand in auto_use, when Claude should choose it.
 var reminders = []struct{ tool, text string }{
@@ -78,9 +99,9 @@ var reminders = []struct{ tool, text string }{
 	{"run_agent", "for mechanical multi-step edits, %s"},
 }
 
-// Run prints one short text, the same at startup, resume, clear and compact, so that the prompt's
+// sessionStart prints one short text, the same at startup, resume, clear and compact, so that the prompt's
 // front stays the same. It never fails a session: without a configuration the defaults speak.
-func (c *sessionStartCmd) Run(a *app) error {
+func (a *app) sessionStart() error {
 	autoUse := builtinAutoUse()
 	if cfg, err := a.load(); err == nil {
 		autoUse = cfg.AutoUse
@@ -95,17 +116,9 @@ func (c *sessionStartCmd) Run(a *app) error {
 const toolPrefix = "mcp__plugin_legwork_legwork__"
 
 func reminder(autoUse, known []string) string {
-	has := func(list []string, name string) bool {
-		for _, x := range list {
-			if x == name {
-				return true
-			}
-		}
-		return false
-	}
 	var parts []string
 	for _, r := range reminders {
-		if has(autoUse, r.tool) && has(known, r.tool) {
+		if slices.Contains(autoUse, r.tool) && slices.Contains(known, r.tool) {
 			parts = append(parts, fmt.Sprintf(r.text, toolPrefix+r.tool))
 		}
 	}

@@ -8,31 +8,40 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"legwork/pkg/config"
 	"legwork/pkg/offload"
 )
 
-type configureCmd struct {
-	Set    []string  `help:"Change a setting." placeholder:"KEY=VALUE" sep:"none"`
-	Unset  []string  `help:"Give up a setting." placeholder:"KEY"`
-	Scope  string    `help:"Where to write: user or project." enum:"user,project" default:"user"`
-	Import importCmd `cmd:"" help:"Take over the configuration of an older tool."`
-	View   viewCmd   `cmd:"" default:"1" hidden:"" help:"Show the settings."`
+func configureCommand() *command {
+	return &command{
+		name: "configure", short: "Show and change settings, each with its origin.",
+		example: `legwork configure
+legwork configure --set offload.model=qwen3-coder --set research.sources=8
+legwork configure --unset offload.model --scope project
+legwork configure import ~/models.yaml`,
+		bind: func(fs *pflag.FlagSet) runFunc {
+			set := fs.StringArray("set", nil, "change a setting, as `KEY=VALUE`; may be repeated")
+			unset := fs.StringArray("unset", nil, "give up the setting `KEY`; may be repeated")
+			scope := fs.String("scope", "user", "where to write: user or project")
+			return func(ctx context.Context, a *app, _ []string) error {
+				return a.runConfigure(ctx, *set, *unset, *scope)
+			}
+		},
+		subs: []*command{importCommand()},
+	}
 }
 
-type viewCmd struct{}
-
-// Run shows or changes settings.
-func (v *viewCmd) Run(ctx context.Context, a *app) error {
-	c := &a.global.Configure
-	if a.global.JSON && len(c.Set)+len(c.Unset) == 0 {
+func (a *app) runConfigure(ctx context.Context, set, unset []string, scope string) error {
+	if a.global.json && len(set)+len(unset) == 0 {
 		cfg, err := a.load()
 		if err != nil {
 			return err
 		}
 		return a.printJSON(map[string]any{"settings": cfg.View(), "warnings": cfg.Warnings})
 	}
-	text, err := a.configure(ctx, c.Set, c.Unset, c.Scope)
+	text, err := a.configure(ctx, set, unset, scope)
 	if err != nil {
 		return err
 	}
@@ -109,21 +118,26 @@ func appliedText(ap config.Applied) string {
 	if ap.File == "" {
 		return "nothing to change"
 	}
-	out := fmt.Sprintf("%s: %s", ap.File, strings.Join(ap.Keys, ", "))
+	out := []string{fmt.Sprintf("%s: %s", ap.File, strings.Join(ap.Keys, ", "))}
 	for _, w := range ap.Warnings {
-		out += "\nwarning: " + w
+		out = append(out, "warning: "+w)
 	}
-	return out
+	return strings.Join(out, "\n")
 }
 
-type importCmd struct {
-	File  string `arg:"" help:"config.json of local-llm-worker, or models.yaml of localagents." type:"existingfile"`
-	Write bool   `help:"Write the settings; without it they are only shown."`
+func importCommand() *command {
+	return &command{
+		name: "import", args: "FILE", min: 1, max: 1,
+		short: "Take over the configuration of an older tool (config.json of local-llm-worker, models.yaml of localagents).",
+		bind: func(fs *pflag.FlagSet) runFunc {
+			write := fs.Bool("write", false, "write the settings; without it they are only shown")
+			return func(ctx context.Context, a *app, args []string) error { return a.runImport(ctx, args[0], *write) }
+		},
+	}
 }
 
-// Run shows or takes over the settings of an older tool.
-func (c *importCmd) Run(ctx context.Context, a *app) error {
-	plan, err := config.Import(c.File)
+func (a *app) runImport(ctx context.Context, file string, write bool) error {
+	plan, err := config.Import(file)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -134,7 +148,7 @@ func (c *importCmd) Run(ctx context.Context, a *app) error {
 	for _, n := range plan.Notes {
 		a.printf("note: %s\n", n)
 	}
-	if !c.Write {
+	if !write {
 		a.printf("nothing was written; add --write to take them over\n")
 		return nil
 	}
@@ -146,24 +160,35 @@ func (c *importCmd) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-type trustCmd struct {
-	Revoke bool `help:"Take the trust back."`
+func trustCommand() *command {
+	return &command{
+		name: "trust", short: "Let this project's configuration, as it is now, redirect traffic.",
+		bind: func(fs *pflag.FlagSet) runFunc {
+			revoke := fs.Bool("revoke", false, "take the trust back")
+			return func(ctx context.Context, a *app, _ []string) error {
+				if *revoke {
+					return a.runRevoke(ctx)
+				}
+				return a.runTrust(ctx)
+			}
+		},
+	}
 }
 
-// Run trusts the project's configuration files as they are now.
-func (c *trustCmd) Run(ctx context.Context, a *app) error {
-	if c.Revoke {
-		had, err := config.Revoke(ctx, a.options())
-		if err != nil {
-			return &exitError{exitUsage, err}
-		}
-		if !had {
-			a.printf("this project was not trusted\n")
-			return nil
-		}
-		a.printf("trust taken back\n")
-		return nil
+func (a *app) runRevoke(ctx context.Context) error {
+	had, err := config.Revoke(ctx, a.options())
+	if err != nil {
+		return &exitError{exitUsage, err}
 	}
+	if had {
+		a.printf("trust taken back\n")
+	} else {
+		a.printf("this project was not trusted\n")
+	}
+	return nil
+}
+
+func (a *app) runTrust(ctx context.Context) error {
 	files, err := config.Trust(ctx, a.options())
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -177,15 +202,36 @@ func (c *trustCmd) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-type rawCmd struct {
-	List  rawListCmd  `cmd:"" default:"1" help:"List the kept outputs."`
-	Clean rawCleanCmd `cmd:"" help:"Delete one kept output, or all."`
+func rawCommand() *command {
+	return &command{
+		name: "raw", short: "List and clean the kept output of commands.",
+		bind: func(*pflag.FlagSet) runFunc {
+			return func(_ context.Context, a *app, _ []string) error { return a.listRaw() }
+		},
+		subs: []*command{
+			{
+				name: "list", short: "List the kept outputs, newest first.",
+				bind: func(*pflag.FlagSet) runFunc {
+					return func(_ context.Context, a *app, _ []string) error { return a.listRaw() }
+				},
+			},
+			{
+				name: "clean", args: "[ID]", max: 1, short: "Delete one kept output, or all.",
+				bind: func(fs *pflag.FlagSet) runFunc {
+					all := fs.Bool("all", false, "delete all kept outputs")
+					return func(_ context.Context, a *app, args []string) error {
+						if (len(args) == 0) != *all {
+							return &exitError{exitUsage, errors.New("name one output, or --all (`legwork raw` lists them)")}
+						}
+						return a.cleanRaw(strings.Join(args, ""))
+					}
+				},
+			},
+		},
+	}
 }
 
-type rawListCmd struct{}
-
-// Run lists the kept outputs, newest first.
-func (c *rawListCmd) Run(a *app) error {
+func (a *app) listRaw() error {
 	store, err := a.store()
 	if err != nil {
 		return err
@@ -194,7 +240,7 @@ func (c *rawListCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if a.global.JSON {
+	if a.global.json {
 		return a.printJSON(entries)
 	}
 	w := tabwriter.NewWriter(a.stdout, 2, 2, 2, ' ', 0)
@@ -212,26 +258,17 @@ func oneLine(s string, n int) string {
 	return s
 }
 
-type rawCleanCmd struct {
-	ID  string `arg:"" optional:"" help:"The output to delete."`
-	All bool   `help:"Delete all kept outputs."`
-}
-
-// Run deletes kept outputs.
-func (c *rawCleanCmd) Run(a *app) error {
-	if (c.ID == "") != c.All {
-		return &exitError{exitUsage, errors.New("name one output, or --all (`legwork raw` lists them)")}
-	}
+func (a *app) cleanRaw(id string) error {
 	store, err := a.store()
 	if err != nil {
 		return err
 	}
-	if c.ID != "" {
-		if _, err := store.Get(c.ID); err != nil {
+	if id != "" {
+		if _, err := store.Get(id); err != nil {
 			return &exitError{exitUsage, err}
 		}
 	}
-	n, bytes := store.Remove(c.ID)
+	n, bytes := store.Remove(id)
 	a.printf("%d kept outputs removed, %d bytes\n", n, bytes)
 	return nil
 }

@@ -7,40 +7,52 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
+
+	"github.com/spf13/pflag"
 
 	"legwork/pkg/mcpserver"
 	"legwork/pkg/offload"
 )
 
-type offloadCmd struct {
-	Question string        `arg:"" help:"What you want to know."`
-	Command  string        `help:"Shell command to run; its output is read." placeholder:"CMD"`
-	File     []string      `help:"File, range (PATH:10-90) or glob to read." placeholder:"PATH[:A-B]" sep:"none"`
-	Raw      string        `help:"Id of earlier output, to ask again without running." placeholder:"ID"`
-	Model    string        `help:"Model to use." placeholder:"M"`
-	Endpoint string        `help:"Endpoint to use." placeholder:"E"`
-	Coverage string        `help:"auto, full or focused." placeholder:"MODE"`
-	Timeout  time.Duration `help:"Time limit of the command." placeholder:"10m"`
+func offloadCommand() *command {
+	return &command{
+		name: "offload", args: "QUESTION", min: 1, max: 1,
+		short: "Answer a question about a command's output or about files.",
+		example: `legwork offload --command 'npm test' 'which test fails, and why?'
+legwork offload --file 'logs/**/*.log' 'when was the first refused connection?'
+legwork offload --raw rk3x7abq 'and how often did it happen?'`,
+		bind: func(fs *pflag.FlagSet) runFunc {
+			var req offload.Request
+			fs.StringVar(&req.Command, "command", "", "shell `CMD` to run; its output is read")
+			fs.StringArrayVar(&req.Files, "file", nil, "file, range or glob to read, as `PATH[:A-B]`; may be repeated")
+			fs.StringVar(&req.Raw, "raw", "", "`ID` of earlier output, to ask again without running")
+			fs.StringVar(&req.Model, "model", "", "`MODEL` to use")
+			fs.StringVar(&req.Endpoint, "endpoint", "", "`ENDPOINT` to use")
+			fs.StringVar(&req.Coverage, "coverage", "", "auto, full (the model reads everything) or focused")
+			fs.DurationVar(&req.Timeout, "timeout", 0, "time limit of the command (default: offload.command_timeout)")
+			return func(ctx context.Context, a *app, args []string) error {
+				req.Question = args[0]
+				return a.runOffload(ctx, req)
+			}
+		},
+	}
 }
 
-// Run asks one question.
-func (c *offloadCmd) Run(ctx context.Context, a *app) error {
+// runOffload asks one question and prints the reply.
+func (a *app) runOffload(ctx context.Context, req offload.Request) error {
 	say, end := a.progress()
 	wd, err := os.Getwd()
 	if err != nil {
 		end()
 		return err
 	}
-	res, err := a.offload(ctx, offload.Request{
-		Question: c.Question, Command: c.Command, Files: c.File, Raw: c.Raw, Model: c.Model, Endpoint: c.Endpoint,
-		Coverage: c.Coverage, Timeout: c.Timeout, Dir: wd,
-	}, say)
+	req.Dir = wd
+	res, err := a.offload(ctx, req, say)
 	end()
 	if err != nil {
 		return err
 	}
-	if a.global.JSON {
+	if a.global.json {
 		if err := a.printJSON(res); err != nil {
 			return err
 		}
@@ -71,39 +83,52 @@ func (a *app) printJSON(v any) error {
 	return nil
 }
 
-type completeCmd struct {
-	Prompt      string   `arg:"" help:"The prompt; - reads it from stdin."`
-	System      string   `help:"System prompt." placeholder:"S"`
-	Model       string   `help:"Model to use." placeholder:"M"`
-	Endpoint    string   `help:"Endpoint to use." placeholder:"E"`
-	MaxTokens   int      `help:"Limit of the answer in tokens." placeholder:"N"`
-	Temperature *float64 `help:"Sampling temperature." placeholder:"T"`
-	Schema      string   `help:"JSON schema the answer must satisfy, or @FILE." placeholder:"JSON"`
+func completeCommand() *command {
+	return &command{
+		name: "complete", args: "PROMPT", min: 1, max: 1,
+		short: "One prompt, one answer; - reads the prompt from stdin.",
+		example: `legwork complete 'three names for a queue of late jobs'
+git diff | legwork complete --system 'Write a commit message.' -`,
+		bind: func(fs *pflag.FlagSet) runFunc {
+			var in mcpserver.Completion
+			var schema string
+			temperature := fs.Float64("temperature", 0, "sampling `T` (default: the server's)")
+			fs.StringVar(&in.System, "system", "", "system prompt `TEXT`")
+			fs.StringVar(&in.Model, "model", "", "`MODEL` to use")
+			fs.StringVar(&in.Endpoint, "endpoint", "", "`ENDPOINT` to use")
+			fs.IntVar(&in.MaxTokens, "max-tokens", 0, "limit of the answer in tokens")
+			fs.StringVar(&schema, "schema", "", "`JSON` schema the answer must satisfy, or @FILE")
+			return func(ctx context.Context, a *app, args []string) error {
+				if fs.Changed("temperature") {
+					in.Temperature = temperature
+				}
+				return a.runComplete(ctx, in, schema, args[0])
+			}
+		},
+	}
 }
 
-// Run asks the model.
-func (c *completeCmd) Run(ctx context.Context, a *app) error {
-	if c.Prompt == "-" {
+// runComplete asks the model and prints the answer to stdout, the facts to stderr.
+func (a *app) runComplete(ctx context.Context, in mcpserver.Completion, schema, prompt string) error {
+	if prompt == "-" {
 		b, err := io.ReadAll(a.stdin)
 		if err != nil {
 			return err
 		}
-		c.Prompt = string(b)
+		prompt = string(b)
 	}
-	schema, err := textOrFile(c.Schema)
-	if err != nil {
+	var err error
+	if in.Schema, err = textOrFile(schema); err != nil {
 		return &exitError{exitUsage, err}
 	}
+	in.Prompt = prompt
 	say, end := a.progress()
-	ans, err := a.complete(ctx, mcpserver.Completion{
-		Prompt: c.Prompt, System: c.System, Model: c.Model, Endpoint: c.Endpoint, MaxTokens: c.MaxTokens,
-		Temperature: c.Temperature, Schema: schema,
-	}, say)
+	ans, err := a.complete(ctx, in, say)
 	end()
 	if err != nil {
 		return err
 	}
-	if a.global.JSON {
+	if a.global.json {
 		return a.printJSON(ans)
 	}
 	facts, text, _ := strings.Cut(mcpserver.CompletionText(ans), "\n")

@@ -81,8 +81,7 @@ func decode(args json.RawMessage, into any) error {
 	}
 	dec := json.NewDecoder(bytes.NewReader(args))
 	if err := dec.Decode(into); err != nil && !errors.Is(err, io.EOF) {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return &argumentError{fmt.Sprintf("%s: must be %s, got %s", wrong.Field, typeWord(wrong.Type), wrong.Value)}
 		}
 		return &argumentError{err.Error()}

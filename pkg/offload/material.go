@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,8 +46,8 @@ type material struct {
 
 // locate turns a line of the joined text into a line of the part it came from.
 func (m *material) locate(n int) (string, int) {
-	for i := len(m.parts) - 1; i >= 0; i-- {
-		if p := m.parts[i]; n >= p.first && p.first > 0 {
+	for _, p := range slices.Backward(m.parts) {
+		if n >= p.first && p.first > 0 {
 			return p.name, n - p.first + max(p.from, 1)
 		}
 	}

@@ -166,7 +166,7 @@ func Run(ctx context.Context, d Deps, req Request) (*Result, error) {
 	}
 	c.res.MS = time.Since(c.start).Milliseconds()
 	c.maskResult()
-	c.record()
+	c.record(ctx)
 	return c.res, nil
 }
 

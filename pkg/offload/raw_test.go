@@ -132,7 +132,7 @@ func TestStoreSweep(t *testing.T) {
 			}
 		}
 	}
-	keep("raaaaaaa", 10, 2*time.Hour, true)    // too old
+	keep("raaaaaaa", 10, 2*time.Hour, true)     // too old
 	keep("rbbbbbbb", 100, 30*time.Minute, true) // the oldest of too much
 	keep("rccccccc", 100, 20*time.Minute, true)
 	keep("rddddddd", 100, 10*time.Minute, true)

@@ -201,8 +201,11 @@ func headline(r *runners.Result) string {
 		n    *int
 		word string
 	}{
-		{r.Tests.Passed, "passed"}, {r.Tests.Failed, "failed"}, {r.Tests.Errors, "errors"},
-		{r.Tests.Skipped, "skipped"}, {r.Tests.Todo, "todo"},
+		{r.Tests.Passed, "passed"},
+		{r.Tests.Failed, "failed"},
+		{r.Tests.Errors, "errors"},
+		{r.Tests.Skipped, "skipped"},
+		{r.Tests.Todo, "todo"},
 	} {
 		if c.n != nil && (*c.n > 0 || c.word == "passed" || c.word == "failed") {
 			n = append(n, fmt.Sprintf("%d %s", *c.n, c.word))

@@ -9,7 +9,7 @@ type boundedScan struct {
 	tail ring
 }
 
-const scanHead = 8 << 20
+const scanHead = 3 << 20
 
 func newScan(h runners.Hint) *boundedScan { return &boundedScan{hint: h, tail: ring{max: scanHead}} }
 

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/pflag"
+)
+
+// command is one node of the command line. A leaf has bind, a group has subs, and a group that does
+// something by itself has both.
+type command struct {
+	name    string
+	args    string // how the arguments are written in the usage line
+	short   string
+	example string // lines of examples
+	hidden  bool
+	// min and max bound the number of arguments; max -1 is any.
+	min, max int
+	// bind declares the flags and returns what runs once they are parsed.
+	bind func(fs *pflag.FlagSet) runFunc
+	subs []*command
+}
+
+type runFunc func(ctx context.Context, a *app, args []string) error
+
+// usageError is a command line that cannot be understood; usage follows it.
+type usageError struct {
+	cmd *command
+	msg string
+}
+
+func (e *usageError) Error() string { return e.msg }
+
+// global are the flags every command knows.
+type global struct {
+	config string
+	json   bool
+	quiet  bool
+}
+
+func (g *global) bind(fs *pflag.FlagSet) {
+	fs.StringVar(&g.config, "config", "", "use this configuration `FILE` in place of the project's")
+	fs.BoolVar(&g.json, "json", false, "print the full result as one JSON object")
+	fs.BoolVarP(&g.quiet, "quiet", "q", false, "no progress on stderr")
+}
+
+// errHelp says that help was asked for and printed.
+var errHelp = errors.New("help")
+
+// run walks down the tree and runs the command that args name. path is how cmd was reached.
+func (cmd *command) run(ctx context.Context, a *app, path string, args []string) error {
+	path = strings.TrimSpace(path + " " + cmd.name)
+	sub, before, after := cmd.next(args)
+	if sub != nil {
+		return sub.run(ctx, a, path, append(before, after...))
+	}
+	fs := pflag.NewFlagSet(cmd.name, pflag.ContinueOnError)
+	fs.SortFlags = false
+	fs.Usage = func() {}
+	var run runFunc
+	if cmd.bind != nil {
+		run = cmd.bind(fs)
+	}
+	own := fs.FlagUsages()
+	a.global.bind(fs)
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		cmd.help(a.stdout, path, own)
+		return errHelp
+	case err != nil:
+		return &usageError{cmd, err.Error()}
+	case run == nil && fs.NArg() > 0:
+		return &usageError{cmd, fmt.Sprintf("unknown command %q; known: %s", fs.Arg(0), strings.Join(cmd.names(), ", "))}
+	case run == nil:
+		cmd.help(a.stdout, path, own)
+		return errHelp
+	case fs.NArg() < cmd.min:
+		return &usageError{cmd, fmt.Sprintf("%s: missing argument: %s %s", cmd.name, path, cmd.args)}
+	case cmd.max >= 0 && fs.NArg() > cmd.max:
+		return &usageError{cmd, fmt.Sprintf("%s: unexpected argument %q (put text with blanks in quotes)", cmd.name, fs.Arg(cmd.max))}
+	}
+	return run(ctx, a, fs.Args())
+}
+
+// next finds the sub-command in args: the first word that is neither a global flag nor its value.
+func (cmd *command) next(args []string) (sub *command, before, after []string) {
+	if len(cmd.subs) == 0 {
+		return nil, nil, nil
+	}
+	for i := 0; i < len(args); i++ {
+		switch word := args[i]; {
+		case word == "--":
+			return nil, nil, nil
+		case word == "--config":
+			i++
+		case strings.HasPrefix(word, "-"):
+		default:
+			for _, s := range cmd.subs {
+				if s.name == word {
+					return s, append([]string{}, args[:i]...), args[i+1:]
+				}
+			}
+			return nil, nil, nil
+		}
+	}
+	return nil, nil, nil
+}
+
+func (cmd *command) names() []string {
+	var out []string
+	for _, s := range cmd.subs {
+		if !s.hidden {
+			out = append(out, s.name)
+		}
+	}
+	return out
+}
+
+// help prints the command's page.
+func (cmd *command) help(w io.Writer, path, flags string) {
+	usage := path
+	if len(cmd.subs) > 0 {
+		usage += " COMMAND"
+	}
+	fmt.Fprintf(w, "Usage: %s [flags] %s\n\n%s\n", usage, cmd.args, cmd.short)
+	if len(cmd.subs) > 0 {
+		fmt.Fprint(w, "\nCommands:\n")
+		tw := tabwriter.NewWriter(w, 2, 2, 3, ' ', 0)
+		for _, s := range cmd.subs {
+			if !s.hidden {
+				fmt.Fprintf(tw, "  %s\t%s\n", s.name, s.short)
+			}
+		}
+		_ = tw.Flush()
+	}
+	if flags != "" {
+		fmt.Fprintf(w, "\nFlags:\n%s", flags)
+	}
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(global).bind(all)
+	fmt.Fprintf(w, "\nFlags of every command:\n%s", all.FlagUsages())
+	if cmd.example != "" {
+		fmt.Fprintf(w, "\nExamples:\n  %s\n", strings.ReplaceAll(strings.TrimSpace(cmd.example), "\n", "\n  "))
+	}
+}
