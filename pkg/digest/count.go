@@ -130,6 +130,9 @@ func (c *counter) weightOf(mask uint32, flat bool) float64 {
 	w := 0.0
 	for mk := mask; mk != 0; mk &= mk - 1 {
 		k := c.q.concepts[bits.TrailingZeros32(mk)]
+		if flat && askedFor[k.text] {
+			continue
+		}
 		if flat {
 			w += k.weight
 		} else {
@@ -199,7 +202,7 @@ func (c *counter) gather(mask uint32, kind fieldKind) population {
 	p := population{mask: mask, kind: kind}
 	var e extremes
 	for k, v := range c.values {
-		if k.kind != kind || k.mask&mask != mask || kind == fieldPlain && !c.q.names(k.label) {
+		if k.kind != kind || k.mask&mask != mask || kind == fieldPlain && !c.q.names(k.label, false) {
 			continue
 		}
 		p.count += v.count
@@ -220,14 +223,14 @@ func (c *counter) gather(mask uint32, kind fieldKind) population {
 	return p
 }
 
-// names is true when h is a word of the question or its kin.
-func (q *query) names(h uint64) bool {
+// names is true when h is a word of the question, or its kin unless exact.
+func (q *query) names(h uint64, exact bool) bool {
 	if h == 0 {
 		return false
 	}
 	mask := len(q.slots) - 1
 	for i := int(h>>7) & mask; q.slots[i].hash != 0; i = (i + 1) & mask {
-		if q.slots[i].hash == h && !q.slots[i].gate {
+		if v := &q.slots[i]; v.hash == h && !v.gate && (!exact || v.kind > kinWeight) {
 			return true
 		}
 	}
@@ -306,6 +309,11 @@ func (c *counter) show() []nearby {
 				out = append(out, m.nearby)
 			}
 		}
+		if limit > 2 {
+			if p := c.gather(0, c.kindOrder()[0]); len(p.top) > 0 {
+				out = append(out, p.top[0].nearby)
+			}
+		}
 	}
 	return out
 }
@@ -336,36 +344,114 @@ func (c *counter) result(r *reading) (Counted, bool) {
 
 // extreme answers longest, slowest, largest, smallest …
 func (c *counter) extreme(r *reading) (Counted, bool) {
-	ps := c.populations()
-	if len(ps) == 0 || len(ps[0].top) == 0 || ps[0].count < 2 {
+	p, about, ok := c.population()
+	if !ok {
 		return Counted{}, false
 	}
-	p := ps[0]
 	kind := map[fieldKind]string{fieldDuration: "durations", fieldSize: "sizes", fieldPercent: "percentages", fieldPlain: "numbers"}[p.kind]
 	dir := "largest"
 	if !c.beats(2, 1) {
 		dir = "smallest"
 	}
-	out := Counted{Kind: dir, Value: p.top[0].raw, Rule: fmt.Sprintf("the %s of %s %s on lines about %s", dir, thousands(p.count), kind, c.spell(p.mask))}
+	out := Counted{Kind: dir, Value: p.top[0].raw, Rule: fmt.Sprintf("the %s of %s %s on %s", dir, thousands(p.count), kind, about)}
 	for _, m := range p.top[:min(3, len(p.top))] {
 		out.Lines = append(out.Lines, r.line(m.nearby, wholeShown, m.value))
 	}
 	return out, true
 }
 
+// fewOf tells a population that is too small a part of all numbers of its kind to be what was meant.
+const fewOf = 50
+
+// population is the numbers that a superlative is over, for an answer that states it: those on lines with
+// a word of the question as it stands, or all when no such word is in the text.
+func (c *counter) population() (p population, about string, ok bool) {
+	subject := false
+	for _, k := range c.q.concepts {
+		subject = subject || k.known && !k.pair && !askedFor[k.text] && k.weight >= 0.4
+	}
+	if subject {
+		for _, p := range c.populations() {
+			if p.mask != 0 && c.knownIn(p.mask) && p.count > 1 {
+				if all := c.gather(0, p.kind); p.count*fewOf < all.count {
+					return p, "", false
+				}
+				return p, "lines about " + c.spell(p.mask), true
+			}
+		}
+	}
+	for _, kind := range c.kindOrder() {
+		if p := c.gather(0, kind); p.count > 1 && kind != fieldPlain {
+			return p, "all lines", !subject
+		}
+	}
+	return p, "", false
+}
+
+// knownIn is true when mask holds a word of the question that is in the text as it stands.
+func (c *counter) knownIn(mask uint32) bool {
+	for mk := mask; mk != 0; mk &= mk - 1 {
+		if k := c.q.concepts[bits.TrailingZeros32(mk)]; k.known && !askedFor[k.text] {
+			return true
+		}
+	}
+	return false
+}
+
 // spell names the concepts of mask.
 func (c *counter) spell(mask uint32) string {
 	var w []string
 	for mk := mask; mk != 0; mk &= mk - 1 {
-		w = append(w, c.q.concepts[bits.TrailingZeros32(mk)].text)
+		if k := c.q.concepts[bits.TrailingZeros32(mk)]; !k.pair {
+			w = append(w, k.text)
+		}
 	}
-	return `"` + strings.Join(w, " ") + `"`
+	return `"` + strings.Join(w, ", ") + `"`
+}
+
+// minCount is how many lines there must be to count lines.
+const minCount = 4
+
+// stated finds a line that says the number: "14 skipped", "errors: 3". It must be a rare line about the
+// question, or a total.
+func (c *counter) stated(r *reading) (Counted, bool) {
+	var t tokenizer
+	for _, g := range r.cands[:min(len(r.cands), maxNearest)] {
+		if cv := r.covers(&t, g); cv.share < 0.5 || g.rare < 0.5 && g.severity != sevSummary {
+			continue
+		}
+		if v := c.numbersBeside([]byte(g.text)); v != "" {
+			return Counted{Kind: "stated", Value: v, Rule: fmt.Sprintf("line %d states it", g.no), Lines: []Line{r.line(near(g.no, []byte(g.text), 0), wholeShown, g.score)}}, true
+		}
+	}
+	return Counted{}, false
+}
+
+// numbersBeside gives the numbers of a line that stand right before or behind a word of the question.
+func (c *counter) numbersBeside(line []byte) string {
+	var out []string
+	eachField(line, func(f field) {
+		switch {
+		case len(out) >= 6:
+		case c.q.names(f.next, true):
+			out = append(out, f.raw+" "+f.nextWord)
+		case c.q.names(f.label, true):
+			out = append(out, f.word+" "+f.raw)
+		}
+	})
+	return strings.Join(out, ", ")
 }
 
 // howMany counts the lines that hold all known words of the question.
 func (c *counter) howMany(r *reading) (Counted, bool) {
 	var need uint32
+	if s, ok := c.stated(r); ok {
+		return s, true
+	}
 	for i, k := range c.q.concepts {
+		if k.pair || askedFor[k.text] || k.text == "how often" {
+			continue
+		}
 		if k.weight >= 0.5 && !k.known {
 			return Counted{}, false // a word of the question is not in the text: nothing sure to count
 		}
@@ -384,7 +470,7 @@ func (c *counter) howMany(r *reading) (Counted, bool) {
 			lines = append(lines, r.line(s.first, wholeShown, 0))
 		}
 	}
-	if n == 0 {
+	if n < minCount { // so few lines state a number rather than being counted
 		return Counted{}, false
 	}
 	slices.SortFunc(lines, func(a, b Line) int { return a.No - b.No })

@@ -77,6 +77,7 @@ type Counted struct {
 type Support struct {
 	Found   bool   `json:"found"`
 	Line    Line   `json:"line"`    // the line that says so, when Found
+	More    []Line `json:"more"`    // further lines, when it takes up to three to hold all of the answer
 	Nearest []Line `json:"nearest"` // 3 to 8 lines by the reader's own ranking, in text order
 }
 

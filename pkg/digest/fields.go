@@ -21,6 +21,10 @@ type field struct {
 	value float64
 	label uint64 // stem hash of the word in front of it, 0 for none
 	raw   string // as written, with its unit
+	word  string // the label as written
+	// next and nextWord are the word behind a number without a unit ("14 skipped").
+	next     uint64
+	nextWord string
 }
 
 // units by their lower-case spelling; a factor of 0 is never used.
@@ -72,10 +76,7 @@ func eachField(line []byte, fn func(field)) {
 		if line[i]-'0' > 9 {
 			continue
 		}
-		j := i
-		for j < len(line) && (line[j]-'0' <= 9 || line[j] == '.' && j+1 < len(line) && line[j+1]-'0' <= 9) {
-			j++
-		}
+		j := numberEnd(line, i)
 		if !partOfName(line, i, j) {
 			if f, ok := readField(line, i, j); ok {
 				fn(f)
@@ -86,6 +87,27 @@ func eachField(line []byte, fn func(field)) {
 		}
 		i = j
 	}
+}
+
+// numberEnd is the end of the number at i, decimals and thousands ("1,234,567.8") included.
+func numberEnd(line []byte, i int) int {
+	j := i
+	for j < len(line) {
+		switch {
+		case line[j]-'0' <= 9, line[j] == '.' && j+1 < len(line) && line[j+1]-'0' <= 9:
+			j++
+		case line[j] == ',' && j-i <= 3 && thousandsAt(line, j), line[j] == ',' && j > i+3 && line[j-4] == ',' && thousandsAt(line, j):
+			j += 4
+		default:
+			return j
+		}
+	}
+	return j
+}
+
+// thousandsAt is true for a comma followed by exactly three digits.
+func thousandsAt(line []byte, i int) bool {
+	return i+3 < len(line) && line[i+1]-'0' <= 9 && line[i+2]-'0' <= 9 && line[i+3]-'0' <= 9 && (i+4 == len(line) || line[i+4]-'0' > 9)
 }
 
 // fieldStart is behind the timestamp and a leading "[1.234s]".
@@ -123,7 +145,7 @@ func partOfName(line []byte, i, j int) bool {
 
 // readField reads the number at i:j with its unit and label.
 func readField(line []byte, i, j int) (field, bool) {
-	v, err := strconv.ParseFloat(string(line[i:j]), 64)
+	v, err := strconv.ParseFloat(string(bytes.ReplaceAll(line[i:j], []byte(","), nil)), 64)
 	if err != nil {
 		return field{}, false
 	}
@@ -141,7 +163,12 @@ func readField(line []byte, i, j int) (field, bool) {
 	label := labelBefore(line, i)
 	f := field{value: v, raw: string(line[i:j])}
 	if len(label) > 0 {
-		f.label = stemHash(string(label))
+		f.word = string(label)
+		f.label = stemHash(lower(f.word))
+	}
+	if w := wordAfter(line, j); len(w) > 0 {
+		f.nextWord = string(w)
+		f.next = stemHash(lower(f.nextWord))
 	}
 	if kind, factor := unitOf(bytes.ToLower(line[k:e])); kind != fieldPlain {
 		f.kind, f.value, f.raw = kind, v*factor, string(line[i:e])
@@ -166,6 +193,9 @@ func readField(line []byte, i, j int) (field, bool) {
 func labelBefore(line []byte, i int) []byte {
 	e := i
 	for k := 0; k < 3 && e > 0 && classes[line[e-1]] == clsSep; k++ {
+		if c := line[e-1]; c == ',' || c == ';' || c == ')' || c == '}' {
+			return nil
+		}
 		e--
 	}
 	s := e
@@ -173,6 +203,18 @@ func labelBefore(line []byte, i int) []byte {
 		s--
 	}
 	return line[s:e]
+}
+
+// wordAfter is the word behind position j, one blank away.
+func wordAfter(line []byte, j int) []byte {
+	if j+1 >= len(line) || line[j] != ' ' {
+		return nil
+	}
+	e := j + 1
+	for e < len(line) && e-j < maxToken && (classes[line[e]] == clsLower || classes[line[e]] == clsUpper) {
+		e++
+	}
+	return line[j+1 : e]
 }
 
 // accessLogSize is true for the number behind the status in an access log: `"GET / HTTP/1.1" 200 5120`.

@@ -56,6 +56,7 @@ type candidate struct {
 	more             bool // text is a part of a longer line
 	forced           bool
 	lex              float64
+	own              float64 // of lex, without the lines around
 	mask, ctxMask    uint32
 	tmpl             uint64
 	count            int
@@ -427,7 +428,7 @@ func (m *matcher) fill(g *candidate, c int, u *unit, lex float64, ctxMask uint32
 		g.samples = append(g.samples, near(g.no, []byte(g.text), 0))
 	}
 	g.no, g.off, g.at, g.end, g.more = u.no, u.off, u.at, u.end, u.more || u.off > 0
-	g.text, g.lex, g.mask, g.ctxMask = string(u.text), lex, u.mask, ctxMask
+	g.text, g.lex, g.own, g.mask, g.ctxMask = string(u.text), lex, u.sum, u.mask, ctxMask
 	m.memory += len(g.text)
 	g.around = g.around[:0]
 	for d := -2; d <= 2; d++ {
