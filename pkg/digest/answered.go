@@ -15,7 +15,7 @@ const (
 // askedFor are words that name the kind of answer, not what the answer is about; whether a line has such
 // an answer is seen by its form.
 var askedFor = newSet(`version versions release port ports address size speed code status reason number amount slowest fastest largest
-	biggest highest lowest longest shortest smallest peak maximum minimum id month year line lines name kind two three four five installed`)
+	biggest highest lowest longest shortest smallest peak maximum minimum id month year line lines name kind two three four five`)
 
 func newSet(list string) map[string]bool {
 	m := map[string]bool{}

@@ -2,12 +2,9 @@ package digest
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
-	"strings"
 )
 
 const (
@@ -20,7 +17,8 @@ const (
 type counter struct {
 	q      *query
 	fields bool
-	masks  map[uint32]*maskStat
+	masks  map[uint32]*maskStat // by what lines match, related words included
+	exact  map[uint32]*maskStat // by the question's own words only
 	values map[fieldKey]*extremes
 }
 
@@ -46,7 +44,7 @@ type measured struct {
 }
 
 func newCounter(q *query) *counter {
-	return &counter{q: q, masks: map[uint32]*maskStat{}, values: map[fieldKey]*extremes{}, fields: q.want&(wantMost|wantLeast|wantDuration) != 0}
+	return &counter{q: q, masks: map[uint32]*maskStat{}, exact: map[uint32]*maskStat{}, values: map[fieldKey]*extremes{}, fields: q.want&(wantMost|wantLeast|wantDuration) != 0}
 }
 
 // visit sees every line with what it matches.
@@ -60,13 +58,21 @@ func (c *counter) visit(u *unit) {
 	if u.mask == 0 {
 		return
 	}
-	s := c.masks[u.mask]
+	c.sight(c.masks, u.mask, u)
+	if u.exact != 0 {
+		c.sight(c.exact, u.exact, u)
+	}
+}
+
+// sight counts u under mask.
+func (c *counter) sight(in map[uint32]*maskStat, mask uint32, u *unit) {
+	s := in[mask]
 	if s == nil {
-		if len(c.masks) >= maxMasks {
+		if len(in) >= maxMasks {
 			return
 		}
 		s = &maskStat{first: near(u.no, u.text, 0)}
-		c.masks[u.mask] = s
+		in[mask] = s
 	}
 	s.count++
 	if c.q.want&wantLast != 0 {
@@ -262,8 +268,8 @@ func (c *counter) subjects() []uint32 {
 }
 
 // ends counts the lines that match at least mask and gives the first and the last.
-func (c *counter) ends(mask uint32) (count int, first, last nearby) {
-	for o, s := range c.masks {
+func ends(in map[uint32]*maskStat, mask uint32) (count int, first, last nearby) {
+	for o, s := range in {
 		if o&mask != mask {
 			continue
 		}
@@ -283,7 +289,7 @@ func (c *counter) show() []nearby {
 	var out []nearby
 	if c.q.want&(wantFirst|wantLast) != 0 {
 		for _, m := range c.subjects() {
-			n, first, last := c.ends(m)
+			n, first, last := ends(c.masks, m)
 			if n > 0 && c.q.want&wantFirst != 0 {
 				out = append(out, first)
 			}
@@ -316,199 +322,4 @@ func (c *counter) show() []nearby {
 		}
 	}
 	return out
-}
-
-// Count answers questions that count (how many, first, last, longest, slowest, largest, most frequent, which ones).
-// ok is false when the question does not count or the rules do not reach it.
-func (d *Doc) Count(ctx context.Context, question string) (c Counted, ok bool, err error) {
-	r, err := d.read(ctx, question)
-	if err != nil {
-		return Counted{}, false, err
-	}
-	c, ok = r.count.result(r)
-	return c, ok, nil
-}
-
-// result is the computed answer.
-func (c *counter) result(r *reading) (Counted, bool) {
-	switch w := c.q.want; {
-	case w&wantFrequent != 0:
-		return c.frequent(r)
-	case w&(wantMost|wantLeast) != 0:
-		return c.extreme(r)
-	case w&wantCount != 0 && w&(wantDuration|wantSize) == 0:
-		return c.howMany(r)
-	}
-	return Counted{}, false
-}
-
-// extreme answers longest, slowest, largest, smallest …
-func (c *counter) extreme(r *reading) (Counted, bool) {
-	p, about, ok := c.population()
-	if !ok {
-		return Counted{}, false
-	}
-	kind := map[fieldKind]string{fieldDuration: "durations", fieldSize: "sizes", fieldPercent: "percentages", fieldPlain: "numbers"}[p.kind]
-	dir := "largest"
-	if !c.beats(2, 1) {
-		dir = "smallest"
-	}
-	out := Counted{Kind: dir, Value: p.top[0].raw, Rule: fmt.Sprintf("the %s of %s %s on %s", dir, thousands(p.count), kind, about)}
-	for _, m := range p.top[:min(3, len(p.top))] {
-		out.Lines = append(out.Lines, r.line(m.nearby, wholeShown, m.value))
-	}
-	return out, true
-}
-
-// fewOf tells a population that is too small a part of all numbers of its kind to be what was meant.
-const fewOf = 50
-
-// population is the numbers that a superlative is over, for an answer that states it: those on lines with
-// a word of the question as it stands, or all when no such word is in the text.
-func (c *counter) population() (p population, about string, ok bool) {
-	subject := false
-	for _, k := range c.q.concepts {
-		subject = subject || k.known && !k.pair && !askedFor[k.text] && k.weight >= 0.4
-	}
-	if subject {
-		for _, p := range c.populations() {
-			if p.mask != 0 && c.knownIn(p.mask) && p.count > 1 {
-				if all := c.gather(0, p.kind); p.count*fewOf < all.count {
-					return p, "", false
-				}
-				return p, "lines about " + c.spell(p.mask), true
-			}
-		}
-	}
-	for _, kind := range c.kindOrder() {
-		if p := c.gather(0, kind); p.count > 1 && kind != fieldPlain {
-			return p, "all lines", !subject
-		}
-	}
-	return p, "", false
-}
-
-// knownIn is true when mask holds a word of the question that is in the text as it stands.
-func (c *counter) knownIn(mask uint32) bool {
-	for mk := mask; mk != 0; mk &= mk - 1 {
-		if k := c.q.concepts[bits.TrailingZeros32(mk)]; k.known && !askedFor[k.text] {
-			return true
-		}
-	}
-	return false
-}
-
-// spell names the concepts of mask.
-func (c *counter) spell(mask uint32) string {
-	var w []string
-	for mk := mask; mk != 0; mk &= mk - 1 {
-		if k := c.q.concepts[bits.TrailingZeros32(mk)]; !k.pair {
-			w = append(w, k.text)
-		}
-	}
-	return `"` + strings.Join(w, ", ") + `"`
-}
-
-// minCount is how many lines there must be to count lines.
-const minCount = 4
-
-// stated finds a line that says the number: "14 skipped", "errors: 3". It must be a rare line about the
-// question, or a total.
-func (c *counter) stated(r *reading) (Counted, bool) {
-	var t tokenizer
-	for _, g := range r.cands[:min(len(r.cands), maxNearest)] {
-		if cv := r.covers(&t, g); cv.share < 0.5 || g.rare < 0.5 && g.severity != sevSummary {
-			continue
-		}
-		if v := c.numbersBeside([]byte(g.text)); v != "" {
-			return Counted{Kind: "stated", Value: v, Rule: fmt.Sprintf("line %d states it", g.no), Lines: []Line{r.line(near(g.no, []byte(g.text), 0), wholeShown, g.score)}}, true
-		}
-	}
-	return Counted{}, false
-}
-
-// numbersBeside gives the numbers of a line that stand right before or behind a word of the question.
-func (c *counter) numbersBeside(line []byte) string {
-	var out []string
-	eachField(line, func(f field) {
-		switch {
-		case len(out) >= 6:
-		case c.q.names(f.next, true):
-			out = append(out, f.raw+" "+f.nextWord)
-		case c.q.names(f.label, true):
-			out = append(out, f.word+" "+f.raw)
-		}
-	})
-	return strings.Join(out, ", ")
-}
-
-// howMany counts the lines that hold all known words of the question.
-func (c *counter) howMany(r *reading) (Counted, bool) {
-	var need uint32
-	if s, ok := c.stated(r); ok {
-		return s, true
-	}
-	for i, k := range c.q.concepts {
-		if k.pair || askedFor[k.text] || k.text == "how often" {
-			continue
-		}
-		if k.weight >= 0.5 && !k.known {
-			return Counted{}, false // a word of the question is not in the text: nothing sure to count
-		}
-		if k.known {
-			need |= 1 << i
-		}
-	}
-	if need == 0 {
-		return Counted{}, false
-	}
-	n := 0
-	var lines []Line
-	for m, s := range c.masks {
-		if m&need == need {
-			n += s.count
-			lines = append(lines, r.line(s.first, wholeShown, 0))
-		}
-	}
-	if n < minCount { // so few lines state a number rather than being counted
-		return Counted{}, false
-	}
-	slices.SortFunc(lines, func(a, b Line) int { return a.No - b.No })
-	return Counted{Kind: "count", Value: thousands(n), Rule: "lines that hold all of " + c.spell(need), Lines: lines[:min(len(lines), maxNearest)]}, true
-}
-
-// frequent answers which kind of line stands most often.
-func (c *counter) frequent(r *reading) (Counted, bool) {
-	type kind struct {
-		g *candidate
-		e *template
-	}
-	var ks []kind
-	seen := map[*template]bool{}
-	for _, g := range r.cands {
-		e := r.d.templates.get(g.tmpl)
-		if e == nil || seen[e] || g.lex < 0.5*r.top && (!c.q.failure || g.severity < sevError) {
-			continue
-		}
-		seen[e] = true
-		ks = append(ks, kind{g, e})
-	}
-	if len(ks) == 0 {
-		return Counted{}, false
-	}
-	slices.SortStableFunc(ks, func(a, b kind) int { return b.e.count - a.e.count })
-	out := Counted{Kind: "most frequent", Value: ks[0].g.text, Rule: fmt.Sprintf("lines that read the same but for numbers, ids and paths; this kind stands %s times", thousands(ks[0].e.count))}
-	for _, k := range ks[:min(3, len(ks))] {
-		l := r.line(near(k.g.no, []byte(k.g.text), 0), wholeShown, k.g.score)
-		l.Count, l.First, l.Last = k.e.count, k.e.first, k.e.last
-		out.Lines = append(out.Lines, l)
-	}
-	return out, true
-}
-
-func btof(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }

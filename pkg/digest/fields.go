@@ -170,6 +170,9 @@ func readField(line []byte, i, j int) (field, bool) {
 		f.nextWord = string(w)
 		f.next = stemHash(lower(f.nextWord))
 	}
+	if e == k+1 && k == j && line[k] == 'b' { // the end of a hexadecimal id; bytes are "B"
+		return field{}, false
+	}
 	if kind, factor := unitOf(bytes.ToLower(line[k:e])); kind != fieldPlain {
 		f.kind, f.value, f.raw = kind, v*factor, string(line[i:e])
 		return f, true

@@ -30,6 +30,7 @@ type unit struct {
 	piece
 	own     [maxConcepts]float32
 	mask    uint32
+	exact   uint32 // of mask, the words of the question as they stand or in another spelling
 	sum     float64
 	at, end int // bytes of text where the match is densest
 	indent  int
@@ -58,6 +59,7 @@ type candidate struct {
 	lex              float64
 	own              float64 // of lex, without the lines around
 	mask, ctxMask    uint32
+	exact            uint32
 	tmpl             uint64
 	count            int
 	first, last      int
@@ -112,7 +114,7 @@ func (m *matcher) step(p *piece) {
 	if u.mask != 0 {
 		u.own = [maxConcepts]float32{}
 	}
-	u.mask, u.sum = 0, 0
+	u.mask, u.exact, u.sum = 0, 0, 0
 	if p == nil {
 		u.no = 0
 	} else {
@@ -171,14 +173,17 @@ func (m *matcher) window(u *unit, hs []uint64) {
 }
 
 func (m *matcher) hit(u *unit, v *variant) {
-	if u.own[v.concept] >= float32(v.weight) {
+	if u.own[v.concept] >= float32(v.weight) && (v.kind <= kinWeight || u.exact&(1<<v.concept) != 0) {
 		return
 	}
 	if v.gate && !containsFold(u.text, m.q.concepts[v.concept].needle) {
 		return
 	}
-	u.own[v.concept] = float32(v.weight)
+	u.own[v.concept] = max(u.own[v.concept], float32(v.weight))
 	u.mask |= 1 << v.concept
+	if v.kind > kinWeight {
+		u.exact |= 1 << v.concept
+	}
 }
 
 // bestWindow judges a long piece by its best windowSize words.
@@ -200,7 +205,7 @@ func (m *matcher) bestWindow(u *unit) {
 		}
 	}
 	if best.mask != 0 {
-		u.own, u.mask, u.sum, u.at, u.end = best.own, best.mask, best.sum, best.at, best.end
+		u.own, u.mask, u.exact, u.sum, u.at, u.end = best.own, best.mask, best.exact, best.sum, best.at, best.end
 	}
 }
 
@@ -428,7 +433,7 @@ func (m *matcher) fill(g *candidate, c int, u *unit, lex float64, ctxMask uint32
 		g.samples = append(g.samples, near(g.no, []byte(g.text), 0))
 	}
 	g.no, g.off, g.at, g.end, g.more = u.no, u.off, u.at, u.end, u.more || u.off > 0
-	g.text, g.lex, g.own, g.mask, g.ctxMask = string(u.text), lex, u.sum, u.mask, ctxMask
+	g.text, g.lex, g.own, g.mask, g.exact, g.ctxMask = string(u.text), lex, u.sum, u.mask, u.exact, ctxMask
 	m.memory += len(g.text)
 	g.around = g.around[:0]
 	for d := -2; d <= 2; d++ {

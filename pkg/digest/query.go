@@ -264,7 +264,7 @@ func (q *query) addPair(d *Doc, ws []string, i int) {
 		return
 	}
 	c := concept{text: ws[i] + " " + ws[i+1], rarity: d.idf(low), pair: true, known: true}
-	v := variant{concept: uint8(len(q.concepts)), weight: pairWeight * c.rarity} //nolint:gosec // < maxConcepts
+	v := variant{concept: uint8(len(q.concepts)), weight: pairWeight * c.rarity, kind: 1} //nolint:gosec // < maxConcepts
 	for _, p := range [][2]uint64{{a, b}, {b, a}} {
 		q.first[p[0]] = true
 		v.hash = pairHash(p[0], p[1])

@@ -28,7 +28,7 @@ type reading struct {
 // read goes over the text with a question.
 func (d *Doc) read(ctx context.Context, question string) (*reading, error) {
 	q := newQuery(d, question)
-	m := &matcher{d: d, q: q, wanted: d.wantedLines()}
+	m := &matcher{d: d, q: q, wanted: d.wantedLines(q)}
 	m.wide = q.want&(wantFirst|wantLast|wantList) != 0
 	count := newCounter(q)
 	m.visit = count.visit
@@ -45,7 +45,7 @@ func (d *Doc) read(ctx context.Context, question string) (*reading, error) {
 }
 
 // wantedLines are lines that a reader looks at whatever the question: the worst, the rare, both ends.
-func (d *Doc) wantedLines() []int {
+func (d *Doc) wantedLines(q *query) []int {
 	var severe []*template
 	for i := range d.templates.list {
 		if t := &d.templates.list[i]; t.severity >= sevSummary {
@@ -66,6 +66,16 @@ func (d *Doc) wantedLines() []int {
 		out = append(out, t.first)
 		if t.count > 1 {
 			out = append(out, t.last)
+		}
+	}
+	if q.want&wantFrequent != 0 {
+		all := make([]*template, len(d.templates.list))
+		for i := range all {
+			all[i] = &d.templates.list[i]
+		}
+		slices.SortStableFunc(all, func(a, b *template) int { return b.count - a.count })
+		for _, t := range all[:min(len(all), 8)] {
+			out = append(out, t.first)
 		}
 	}
 	for i := 1; i <= min(wantedHead, d.lines); i++ {

@@ -61,7 +61,10 @@ var wantRules = sync.OnceValue(func() []struct {
 		{`\b(last|latest|final|finally|most recent|at the end|end(ed)?)\b`, wantLast},
 		{`\b(longest|slowest|largest|biggest|highest|greatest|maximum|max|peak|most expensive|worst|hottest)\b`, wantMost},
 		{`\b(shortest|fastest|quickest|smallest|lowest|minimum|min|least)\b`, wantLeast},
-		{`\b(most (frequent|often|common)(ly)?|most \w+s\b|more often than)`, wantFrequent},
+		{`\b(most (frequent|often|common)(ly)?|more often than)`, wantFrequent},
+		{`\b(the|had|has|have|made|sent|caused|got|did) (the )?most (\w+ )?\w+s\b|\bmost often\b`, wantFrequent},
+		{`\b(the )?most (memory|time|space|cpu|disk|bytes|bandwidth|ram|data)\b`, wantMost},
+		{`\b(latency|delay|response times?|milliseconds|\w+_ms)\b`, wantDuration},
 		{`\bwhich (\w+ ){0,2}(\w+s) (are|were|have|had|did|do|failed|could|got|was)\b|\blist\b|\bname all\b|\bwhich ones\b|\ball the\b`, wantList},
 	} {
 		out = append(out, rule{regexp.MustCompile(`(?i)` + r.re), r.w})
@@ -75,6 +78,9 @@ func readWant(question string) want {
 		if r.re.MatchString(question) {
 			w |= r.w
 		}
+	}
+	if w&wantMost != 0 { // "the most memory" is no question of how often
+		w &^= wantFrequent
 	}
 	return w
 }

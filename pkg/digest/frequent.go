@@ -1,0 +1,129 @@
+package digest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"sync"
+)
+
+// maxValues bounds how many different values are told apart.
+const maxValues = 50_000
+
+// valueForms are how the things asked for look in a line, by the noun of the question.
+var valueForms = sync.OnceValue(func() []struct{ noun, form *regexp.Regexp } {
+	const path = `(?:^|[\s"'=(])(/[\w.~%+-]*(?:/[\w.~%+-]*)*)`
+	forms := [][2]string{
+		{`(?i)^(ip|ips|address|addresses|client|clients|peer|peers|attacker|remote)$`, `\b(\d{1,3}(?:\.\d{1,3}){3})\b`},
+		{`(?i)^(url|urls|path|paths|endpoint|endpoints|page|pages|route|routes)$`, path},
+		{`(?i)^(file|files|script|scripts)$`, `([\w.-]*/?[\w./-]+\.[a-zA-Z]{1,5})\b`},
+		{`(?i)^(status|code|codes)$`, `(?i)(?:" |\b(?:status|code)\W{1,3})([1-5]\d\d)\b`},
+	}
+	var out []struct{ noun, form *regexp.Regexp }
+	for _, f := range forms {
+		out = append(out, struct{ noun, form *regexp.Regexp }{regexp.MustCompile(f[0]), regexp.MustCompile(f[1])})
+	}
+	return out
+})
+
+var askedNoun = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:which|what)\s+(?:source\s+|client\s+|remote\s+|kind of\s+|type of\s+)?([a-z]+)`)
+})
+
+// valueForm is how a value of the noun that the question asks for stands in a line: a known form, or the
+// word behind the noun ("user alice", "user=alice", `"user":"alice"`).
+func valueForm(question string) *regexp.Regexp {
+	m := askedNoun().FindStringSubmatch(question)
+	if m == nil {
+		return nil
+	}
+	noun := m[1]
+	for _, f := range valueForms() {
+		if f.noun.MatchString(noun) {
+			return f.form
+		}
+	}
+	if stopWords()[lower(noun)] || len(noun) < 3 {
+		return nil
+	}
+	stem := noun
+	if n := len(noun); n > 3 && noun[n-1] == 's' {
+		stem = noun[:n-1]
+	}
+	return regexp.MustCompile(`(?i)\b` + stem + `s?["']?(?:\s*[=:]\s*|\s+)["']?([\w.@/-]+)`)
+}
+
+// mostFrequentValue answers "which address failed most often": it goes over the text once more and counts
+// the values of what is asked for on the lines about the rest of the question.
+func (r *reading) mostFrequentValue(ctx context.Context) (Counted, bool, error) {
+	form := valueForm(r.q.text)
+	need, ok := r.count.need()
+	if form == nil {
+		return Counted{}, false, nil
+	}
+	if !ok { // count where the best lines are alike instead
+		if len(r.cands) == 0 || r.top == 0 {
+			return Counted{}, false, nil
+		}
+		need = r.cands[0].exact
+	}
+	if m := askedNoun().FindStringSubmatch(r.q.text); m != nil { // the noun itself need not be there
+		for i, c := range r.q.concepts {
+			if c.text == lower(m[1]) {
+				need &^= 1 << i
+			}
+		}
+	}
+	type tally struct {
+		n     int
+		first nearby
+	}
+	values, lines := map[string]*tally{}, 0
+	visit := func(u *unit) {
+		if u.off > 0 || u.exact&need != need {
+			return
+		}
+		g := form.FindSubmatch(u.text[:min(len(u.text), 1000)])
+		if g == nil {
+			return
+		}
+		lines++
+		v := string(bytes.TrimRight(g[1], ".,;:"))
+		if t := values[v]; t != nil {
+			t.n++
+		} else if len(values) < maxValues {
+			values[v] = &tally{1, near(u.no, u.text, 0)}
+		}
+	}
+	m := &matcher{d: r.d, q: r.q, visit: visit, floor: 1e9}
+	if err := m.run(ctx); err != nil {
+		return Counted{}, false, err
+	}
+	if len(values) < 2 {
+		return Counted{}, false, nil
+	}
+	var keys []string
+	for v := range values {
+		keys = append(keys, v)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		if values[a].n != values[b].n {
+			return values[b].n - values[a].n
+		}
+		return values[a].first.no - values[b].first.no
+	})
+	about := "all lines that have one"
+	if need != 0 {
+		about = "lines that hold all of " + r.count.spell(need)
+	}
+	out := Counted{Kind: "most frequent", Value: fmt.Sprintf("%s (%s times)", keys[0], thousands(values[keys[0]].n)),
+		Rule: fmt.Sprintf("%s different values on %s %s", thousands(len(values)), thousands(lines), about)}
+	for _, k := range keys[:min(3, len(keys))] {
+		l := r.line(values[k].first, wholeShown, float64(values[k].n))
+		l.Count = values[k].n
+		out.Lines = append(out.Lines, l)
+	}
+	return out, true, nil
+}
