@@ -31,7 +31,7 @@ func TestScannerFindsTheNeedle(t *testing.T) {
 	code := 1
 	s := NewScanner(Hint{})
 	data := bigGo(n)
-	for part := range slices(data, 64<<10) {
+	for part := range pieces(data, 64<<10) {
 		_, _ = s.Write(part)
 	}
 	r := s.Result(Hint{Exit: &code})
@@ -43,7 +43,7 @@ func TestScannerFindsTheNeedle(t *testing.T) {
 	}
 }
 
-func slices(b []byte, n int) func(func([]byte) bool) {
+func pieces(b []byte, n int) func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for len(b) > 0 {
 			k := min(n, len(b))
@@ -60,7 +60,7 @@ func TestScannerEqualsParseBelowLimit(t *testing.T) {
 	data := bigGo(2000)
 	code := 1
 	s := NewScanner(Hint{})
-	for part := range slices(data, 1000) {
+	for part := range pieces(data, 1000) {
 		_, _ = s.Write(part)
 	}
 	if d := cmp.Diff(Parse(data, Hint{Exit: &code}), s.Result(Hint{Exit: &code})); d != "" {
@@ -73,7 +73,7 @@ func BenchmarkScanner(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
 		s := NewScanner(Hint{})
-		for part := range slices(data, 64<<10) {
+		for part := range pieces(data, 64<<10) {
 			_, _ = s.Write(part)
 		}
 		s.Result(Hint{})
