@@ -120,7 +120,7 @@ func chatSystem(raw string) string {
 	}
 	var lits []string
 	for e := range elements(raw) {
-		if lit := get(raw[e.valAt:e.end], "text"); len(lit) >= 2 {
+		if lit := literal(raw[e.valAt:e.end], "text"); lit != "" {
 			lits = append(lits, lit)
 		}
 	}
@@ -210,7 +210,7 @@ func chatResult(raw string) (string, []block) {
 		part := content[e.valAt:e.end]
 		switch typ := text(part, "type"); typ {
 		case "text":
-			if lit := get(part, "text"); len(lit) >= 2 {
+			if lit := literal(part, "text"); lit != "" {
 				lits = append(lits, lit)
 			}
 		case "image":
@@ -225,13 +225,13 @@ func imageURL(raw string) string {
 	src := get(raw, "source")
 	switch text(src, "type") {
 	case "base64":
-		data := get(src, "data")
-		if len(data) < 2 {
+		data := literal(src, "data")
+		if data == "" {
 			return ""
 		}
-		return `"data:` + orElse(text(src, "media_type"), "image/png") + `;base64,` + data[1:]
+		return joinLiterals([]string{`"data:"`, orElse(literal(src, "media_type"), `"image/png"`), `";base64,"`, data}, "")
 	case "url":
-		return get(src, "url")
+		return literal(src, "url")
 	default:
 		return ""
 	}

@@ -436,10 +436,14 @@ func (x *exchange) once(ctx context.Context, body string, p *repairer) *failure 
 // play reads the answer in whichever of the four forms it came.
 func (x *exchange) play(c *flight, chat bool, p *repairer) error {
 	if isStream(c.resp) {
-		if chat {
-			return readChatStream(c.body, x.req, p.handle)
+		h := func(typ, data string) *failure {
+			c.body.limit = x.s.opt.Idle // the answer has begun
+			return p.handle(typ, data)
 		}
-		return readStream(c.body, p.handle)
+		if chat {
+			return readChatStream(c.body, x.req, h)
+		}
+		return readStream(c.body, h)
 	}
 	data, err := io.ReadAll(io.LimitReader(c.body, maxAnswer+1))
 	if err != nil {

@@ -147,7 +147,7 @@ type checker struct {
 }
 
 func (c *checker) emit(typ, data string) error {
-	if !gjson.Valid(data) || strings.ContainsAny(data, "\n\r") || gjson.Get(data, "type").Str != typ {
+	if !gjson.Valid(data) || strings.ContainsAny(data, "\n\r") || text(data, "type") != typ {
 		c.t.Fatalf("event %s: %s", typ, data)
 	}
 	if c.stopped || (typ == "message_start") == c.started {

@@ -43,7 +43,11 @@ func readStream(r io.Reader, h handler) error {
 		if f.event == "error" || typ == "" && get(data, "error") != "" {
 			typ = "error"
 		}
-		if fail := h(orElse(typ, f.event), data); fail != nil {
+		if typ == "" {
+			typ = f.event
+			data = setMember(data, "type", quote(typ))
+		}
+		if fail := h(typ, data); fail != nil {
 			return fail
 		}
 		switch typ {

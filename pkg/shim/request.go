@@ -210,7 +210,7 @@ func spliceSystem(raw string, drop map[string]bool, n *notes) string {
 
 // endWithNewline adds a newline to the text of a text block that does not end in one.
 func endWithNewline(raw string) string {
-	lit := get(raw, "text")
+	lit := literal(raw, "text")
 	if len(lit) < 3 || strings.HasSuffix(unquote(lit), "\n") {
 		return raw
 	}

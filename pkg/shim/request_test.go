@@ -73,6 +73,7 @@ func TestMessages(t *testing.T) {
 			`[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"text","text":"b"}]},{"role":"user","content":"c"}]`},
 		{"tool reference, unknown block", `[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"tool_reference","tool_name":"Grep"},{"type":"odd"}]}]}]`,
 			`[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"Tool Grep is available now."},{"type":"text","text":"[a block of type odd was left out]"}]}]}]`},
+		{"text that is no string", `[{"role":"user","content":[{"type":"text","text":{"":""}},{"type":"text","text":7}]}]`, `[{"role":"user","content":"(no text)"}]`},
 		{"document", `[{"role":"user","content":[{"type":"document","title":"D","source":{"type":"text","media_type":"text/plain","data":"body"}}]}]`, `[{"role":"user","content":"D:\nbody"}]`},
 	}
 	for _, row := range rows {

@@ -192,6 +192,14 @@ func get(obj, key string) string {
 	return raw
 }
 
+// literal is get for a string value, as it stands between its quotes and with them; anything else is "".
+func literal(obj, key string) string {
+	if raw := get(obj, key); strings.HasPrefix(raw, `"`) {
+		return raw
+	}
+	return ""
+}
+
 // text is get for a string value, unquoted. Anything else is "".
 func text(obj, key string) string { return unquote(get(obj, key)) }
 

@@ -119,7 +119,7 @@ func (b *block) textLiteral() string {
 	if b.typ != "text" {
 		return ""
 	}
-	return get(b.raw, "text")
+	return literal(b.raw, "text")
 }
 
 func (b *block) empty() bool { return b.typ == "text" && len(b.textLiteral()) <= 2 }

@@ -53,7 +53,7 @@ func newUpstream(t Target, opt Options) *upstream {
 // flight is one request to the server. cancel ends it and frees its slot; it must be called.
 type flight struct {
 	resp   *http.Response
-	body   io.Reader
+	body   *watched
 	cancel context.CancelCauseFunc
 	ctx    context.Context
 }
@@ -78,7 +78,7 @@ func (u *upstream) post(ctx context.Context, path, body string, client http.Head
 		return nil, err
 	}
 	c := &flight{resp: resp, ctx: ctx}
-	c.body = &watched{r: resp.Body, ctx: ctx, dog: dog, idle: u.opt.Idle, stream: isStream(resp)}
+	c.body = &watched{r: resp.Body, ctx: ctx, dog: dog, limit: u.opt.FirstByte, stream: isStream(resp)}
 	c.cancel = func(cause error) {
 		dog.Stop()
 		cancel(cause)
@@ -127,19 +127,19 @@ func isStream(resp *http.Response) bool {
 	return strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
 }
 
-// watched is a body whose silences are limited: the first by what the dog was started with, later ones by idle.
+// watched is a body whose silences are limited. A comment is a sign of life, not the beginning of the answer.
 type watched struct {
 	r      io.Reader
 	ctx    context.Context
 	dog    *time.Timer
-	idle   time.Duration
+	limit  time.Duration // of one silence
 	stream bool
 }
 
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	if n > 0 && w.stream {
-		w.dog.Reset(w.idle)
+		w.dog.Reset(w.limit)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		if cause := context.Cause(w.ctx); cause != nil {
