@@ -81,7 +81,9 @@ func both(b *testing.B, server *httptest.Server, body string, per float64, unit 
 
 func BenchmarkRequest100KB(b *testing.B) { both(b, instant(b, 3), longBody(100<<10), 1, "µs-added") }
 
-func BenchmarkPerEvent(b *testing.B) { both(b, instant(b, 1000), longBody(1<<10), 1000, "µs-added/event") }
+func BenchmarkPerEvent(b *testing.B) {
+	both(b, instant(b, 1000), longBody(1<<10), 1000, "µs-added/event")
+}
 
 // BenchmarkStreams200 is 200 streams at once; anything lost fails it.
 func BenchmarkStreams200(b *testing.B) {

@@ -21,7 +21,7 @@ const foreignSignature = 100
 
 // normalizeBlocks applies the rules to every block and leaves no turn without one.
 func (c *conversation) normalizeBlocks(r blockRules, n *notes) {
-	var out []turn
+	out := c.turns[:0]
 	for _, t := range c.turns {
 		t.blockwise(r, n)
 		if len(t.blocks) == 0 {
@@ -39,7 +39,7 @@ func (c *conversation) normalizeBlocks(r blockRules, n *notes) {
 }
 
 func (t *turn) blockwise(r blockRules, n *notes) {
-	kept := t.blocks[:0:0]
+	kept := t.blocks[:0]
 	for _, b := range t.blocks {
 		nb, ok := b.normalize(r, n)
 		if !ok {

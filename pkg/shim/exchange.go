@@ -107,11 +107,13 @@ func (x *exchange) prepare(ctx context.Context) *failure {
 
 // splice makes the forwarded body from what is known about the server now. It can be done again after a lesson.
 func (x *exchange) splice() {
-	fresh := parseRequest(x.req.in)
-	fresh.tokens, fresh.exact = x.req.tokens, x.req.exact
+	if x.spliced != nil {
+		fresh := parseRequest(x.req.in)
+		fresh.tokens, fresh.exact = x.req.tokens, x.req.exact
+		x.req = fresh
+	}
 	x.spliced = &notes{}
-	fresh.splice(x.s.rules(), x.spliced)
-	x.req = fresh
+	x.req.splice(x.s.rules(), x.spliced)
 }
 
 func (s *Shim) rules() spliceRules {

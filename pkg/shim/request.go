@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -98,6 +99,10 @@ func (r *request) splice(rules spliceRules, n *notes) {
 	var e edits
 	removed := map[string]bool{}
 	for m := range members(r.in) {
+		if m.key == "messages" {
+			e.produce(m.valAt, m.end, r.conv.emit)
+			continue
+		}
 		raw := r.in[m.valAt:m.end]
 		with, keep := r.field(m.key, raw, rules, n)
 		switch {
@@ -107,12 +112,22 @@ func (r *request) splice(rules spliceRules, n *notes) {
 			e.replace(m.valAt, m.end, with)
 		}
 	}
-	body := e.apply(r.in)
 	if len(removed) > 0 {
-		body = dropMembers(body, func(k string) bool { return removed[k] })
+		e = slices.DeleteFunc(e, func(x edit) bool { return removed[r.keyAt(x.from)] })
+		e.remove(r.in, removed)
 	}
-	r.body = body
+	r.body = e.apply(r.in)
 	r.key = conversationKey(r)
+}
+
+// keyAt is the name of the top-level member whose value starts at off.
+func (r *request) keyAt(off int) string {
+	for m := range members(r.in) {
+		if m.valAt == off {
+			return m.key
+		}
+	}
+	return ""
 }
 
 // field is what becomes of one top-level member.
@@ -122,9 +137,6 @@ func (r *request) field(key, raw string, rules spliceRules, n *notes) (string, b
 			return quote(rules.model), true
 		}
 		return raw, true
-	}
-	if key == "messages" {
-		return r.conv.emit(), true
 	}
 	if !rules.local {
 		return raw, true

@@ -16,25 +16,29 @@ const (
 // calls they answer, and closes calls nobody answered. With alternate, user turns that follow each other become one.
 func (c *conversation) normalizeRuns(alternate bool, n *notes) {
 	var out []turn
+	done := 0 // turns before this one are in out
 	for i := 0; i < len(c.turns); {
 		var calls []string
 		for ; i < len(c.turns) && c.turns[i].role == "assistant"; i++ {
-			out = append(out, c.turns[i])
 			calls = append(calls, c.turns[i].toolUses()...)
 		}
 		end := i
 		for end < len(c.turns) && c.turns[end].role != "assistant" {
 			end++
 		}
-		r := run{turns: c.turns[i:end], calls: calls}
-		if r.ordered(alternate) {
-			out = append(out, r.turns...)
-		} else {
-			out = append(out, r.rebuild(n)...)
+		// Calls at the very end are endWithUser's business.
+		if r := (run{turns: c.turns[i:end], calls: calls}); end > i && !r.ordered(alternate) {
+			if out == nil {
+				out = make([]turn, 0, len(c.turns)+8)
+			}
+			out = append(append(out, c.turns[done:i]...), r.rebuild(n)...)
+			done = end
 		}
 		i = end
 	}
-	c.turns = out
+	if out != nil {
+		c.turns = append(out, c.turns[done:]...)
+	}
 }
 
 type run struct {

@@ -206,6 +206,7 @@ func text(obj, key string) string { return unquote(get(obj, key)) }
 // dropMembers returns obj without the members for which drop is true, every other byte as it was.
 func dropMembers(obj string, drop func(key string) bool) string {
 	var b strings.Builder
+	b.Grow(len(obj))
 	kept, last, dropped := 0, 0, false
 	for m := range members(obj) {
 		switch {
@@ -278,9 +279,33 @@ type edits []edit
 type edit struct {
 	from, to int
 	with     string
+	write    func(*strings.Builder) // instead of with: what is written need not be held twice
 }
 
-func (e *edits) replace(from, to int, with string) { *e = append(*e, edit{from, to, with}) }
+func (e *edits) replace(from, to int, with string) { *e = append(*e, edit{from, to, with, nil}) }
+
+func (e *edits) produce(from, to int, write func(*strings.Builder)) {
+	*e = append(*e, edit{from, to, "", write})
+}
+
+// remove takes members out of the object they were found in, with one comma each.
+func (e *edits) remove(obj string, drop map[string]bool) {
+	kept, from := 0, -1
+	for m := range members(obj) {
+		switch {
+		case drop[m.key] && kept > 0:
+			e.replace(m.start, m.end, "")
+		case drop[m.key]:
+			if from < 0 {
+				from = m.keyAt
+			}
+		default:
+			if kept++; kept == 1 && from >= 0 {
+				e.replace(from, m.keyAt, "")
+			}
+		}
+	}
+}
 
 // apply returns s with the edits done; without edits s itself.
 func (e edits) apply(s string) string {
@@ -290,7 +315,9 @@ func (e edits) apply(s string) string {
 	sort.SliceStable(e, func(i, j int) bool { return e[i].from < e[j].from })
 	size := len(s)
 	for _, x := range e {
-		size += len(x.with) - (x.to - x.from)
+		if size += len(x.with) - (x.to - x.from); x.write != nil {
+			size += (x.to-x.from)*17/16 + 64
+		}
 	}
 	var b strings.Builder
 	b.Grow(max(size, 0))
@@ -298,6 +325,9 @@ func (e edits) apply(s string) string {
 	for _, x := range e {
 		b.WriteString(s[at:x.from])
 		b.WriteString(x.with)
+		if x.write != nil {
+			x.write(&b)
+		}
 		at = x.to
 	}
 	b.WriteString(s[at:])

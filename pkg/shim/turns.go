@@ -33,7 +33,7 @@ const (
 )
 
 func parseConversation(raw string) conversation {
-	c := conversation{close: "]"}
+	c := conversation{close: "]", turns: make([]turn, 0, strings.Count(raw, `"role"`))}
 	last := 0
 	for e := range elements(raw) {
 		t := parseTurn(raw[e.valAt:e.end])
@@ -127,16 +127,14 @@ func (b *block) empty() bool { return b.typ == "text" && len(b.textLiteral()) <=
 func textBlock(s string) block { return block{typ: "text", lit: quote(s)} }
 
 // emit writes the array again.
-func (c *conversation) emit() string {
-	var b strings.Builder
+func (c *conversation) emit(b *strings.Builder) {
 	b.WriteByte('[')
 	for i := range c.turns {
 		t := &c.turns[i]
 		b.WriteString(separator(t.sep, i == 0))
-		t.emit(&b)
+		t.emit(b)
 	}
 	b.WriteString(c.close)
-	return b.String()
 }
 
 func (t *turn) emit(b *strings.Builder) {
