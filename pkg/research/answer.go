@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"legwork/pkg/llm"
 )
 
 // answer lets the model answer from the best passages and checks what it says;
@@ -32,10 +34,7 @@ func (r *run) answer(ctx context.Context) error {
 		if cause := ctx.Err(); errors.Is(cause, context.Canceled) {
 			return cause
 		}
-		r.result.Outcome = Transport
-		if errors.Is(err, context.DeadlineExceeded) {
-			r.result.Outcome = Timeout
-		}
+		r.result.Outcome = failureOutcome(err)
 		r.note("the model did not answer: " + err.Error())
 		r.extract()
 		return nil
@@ -57,29 +56,53 @@ func (r *run) answer(ctx context.Context) error {
 	return nil
 }
 
-// ask sends the prompt with as many passages as the window holds.
-func (r *run) ask(ctx context.Context, all []*passage) (Reply, error) {
-	chosen := choosePassages(all, r.budget())
+// failureOutcome tells a time limit from a broken exchange.
+func failureOutcome(err error) string {
+	var limit interface{ Timeout() bool }
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &limit) && limit.Timeout() {
+		return Timeout
+	}
+	return Transport
+}
+
+// ask sends the prompt with as many passages as the window holds. Sizes are
+// estimated; a server that finds the prompt too long is asked with half of it.
+func (r *run) ask(ctx context.Context, all []*passage) (reply Reply, err error) {
+	r.progress("%s answers from %d sources", r.deps.Model.Name(), len(r.sources))
+	budget := r.budget()
+	for range 3 {
+		chosen := choosePassages(all, budget)
+		reply, err = r.deps.Model.Ask(ctx, answerSystem, prompt(r.req.Question, chosen, boundary()), r.deps.AnswerTokens)
+		if overflow := (*llm.OverflowError)(nil); errors.As(err, &overflow) {
+			budget /= 2
+			continue
+		}
+		if err == nil {
+			r.count(reply)
+			r.shown(chosen, all)
+		}
+		return reply, err
+	}
+	return reply, err
+}
+
+// shown records what the model was given of each page.
+func (r *run) shown(chosen, all []*passage) {
 	for _, s := range r.sources {
 		s.shown = 0
 	}
-	shown, cut := 0, 0
+	given, whole := 0, 0
 	for _, p := range chosen {
 		p.source.shown += p.words
-		shown += p.words
+		given += p.words
 	}
 	for _, p := range all {
-		cut += p.words
+		whole += p.words
 	}
-	if cut > shown {
-		r.note(fmt.Sprintf("the model read the %d most relevant of %d words", shown, cut))
+	r.cut = ""
+	if given < whole {
+		r.cut = fmt.Sprintf("the model was given the %d most relevant of %d words", given, whole)
 	}
-	r.progress("%s answers from %d sources", r.deps.Model.Name(), len(r.sources))
-	reply, err := r.deps.Model.Ask(ctx, answerSystem, prompt(r.req.Question, chosen, boundary()), r.deps.AnswerTokens)
-	if err == nil {
-		r.count(reply)
-	}
-	return reply, err
 }
 
 // Bytes of source text given to the model: three bytes a token are assumed,

@@ -1,6 +1,7 @@
 package research
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,8 +12,8 @@ import (
 // page. Below sure, down to likely, a page passes only when no other page bears
 // the claim out clearly better.
 const (
-	sure   = 0.62
-	likely = 0.56
+	sure   = 0.68
+	likely = 0.62
 	margin = 0.12
 	joint  = 0.3 // what each of several pages must add when only together they support
 )
@@ -30,13 +31,14 @@ func (r *run) checkAnswer(text string) (answer string, claims []Claim) {
 		if strings.HasPrefix(bare, "```") {
 			fence = !fence
 		}
-		if fence || bare == "" || strings.HasPrefix(bare, "```") || headingLevel(bare) > 0 || strings.Trim(bare, "|-: ") == "" {
+		cites := strings.ContainsAny(bare, "[【")
+		if fence || bare == "" || strings.HasPrefix(bare, "```") || headingLevel(bare) > 0 && !cites || strings.Trim(bare, "|-: ") == "" {
 			out.WriteString(line + "\n")
 			continue
 		}
 		body := strings.TrimLeft(line, " \t>")
 		prefix := line[:len(line)-len(body)]
-		if n := listMark(body); n > 0 {
+		if n := cmp.Or(listMark(body), headingLevel(body)); n > 0 {
 			prefix, body = prefix+body[:n], body[n:]
 		}
 		out.WriteString(prefix)
@@ -140,11 +142,6 @@ func (c *checker) judge(claim *Claim, terms claimTerms, cited []int) string {
 // unsupported marks a claim and says why.
 func (c *checker) unsupported(claim *Claim, terms claimTerms, found map[int]support, numbers, cited, good []int) string {
 	claim.Verdict = Unsupported
-	if terms.bare() && len(cited) > 0 {
-		// Too little was said to be looked up; the number stands as given.
-		claim.Verdict, claim.Sources = Unchecked, cited
-		return marks(cited, "")
-	}
 	switch {
 	case len(good) > 0:
 		claim.Why = "other pages say it: " + strings.Join(strings.Fields(marks(good, "")), "")

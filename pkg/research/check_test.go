@@ -2,9 +2,9 @@ package research
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,28 +12,20 @@ import (
 	"testing"
 
 	"legwork/pkg/web"
+	"legwork/pkg/web/webtest"
 )
 
-// corpus reads the pages of testdata/corpus as sources 1, 2, … in the order of
-// their names; only narrows them.
+// corpus reads the test pages as sources 1, 2, … in the order of their names.
 func corpus(t testing.TB, without ...string) (sources []*source, number map[string]int) {
 	t.Helper()
-	files, err := filepath.Glob("testdata/corpus/*.html")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no corpus", err)
-	}
+	pages := webtest.Pages()
 	number = map[string]int{}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".html")
+	for _, name := range slices.Sorted(maps.Keys(pages)) {
 		if slices.Contains(without, name) {
 			continue
 		}
-		body, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
 		u := &url.URL{Scheme: "https", Host: "docs.example.org", Path: "/" + name}
-		page, err := web.ReadBytes(body, "text/html", u)
+		page, err := web.ReadBytes(pages[name], "text/html", u)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

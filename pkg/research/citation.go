@@ -98,7 +98,7 @@ func segments(sentence string) []segment {
 	inCode := false
 	for i := 0; i < len(sentence); {
 		if sentence[i] == '`' {
-			inCode = !inCode
+			inCode = !inCode && strings.Contains(sentence[i+1:], "`")
 		}
 		numbers, n := []int(nil), 0
 		if !inCode {

@@ -191,6 +191,7 @@ func (r *run) gather(parent context.Context, candidates []candidate, round int) 
 	next, running := 0, 0
 	launch := func() {
 		if next < limit {
+			r.tried[web.Canonical(candidates[next].hit.URL)] = true
 			go r.read(ctx, next, candidates[next], results)
 			next++
 			running++
@@ -226,14 +227,15 @@ func (r *run) tell(f fetched, c candidate, done *int, want int) {
 	r.progress("read %d of %d: %s", *done, want, oneLine(f.source.page.Title, 80))
 }
 
-// untried drops candidates that were asked for before, in this round or an
-// earlier one.
+// untried drops candidates that stand twice in the list or were asked for in an
+// earlier round.
 func (r *run) untried(candidates []candidate) []candidate {
 	var out []candidate
+	listed := map[string]bool{}
 	for _, c := range candidates {
 		key := web.Canonical(c.hit.URL)
-		if !r.tried[key] {
-			r.tried[key] = true
+		if !r.tried[key] && !listed[key] {
+			listed[key] = true
 			out = append(out, c)
 		}
 	}

@@ -38,6 +38,9 @@ func (r *run) finish() {
 		}
 		r.result.Sources = append(r.result.Sources, out)
 	}
+	if r.cut != "" && !r.result.Extractive {
+		r.note(r.cut)
+	}
 	r.result.Failed = r.failed
 	r.result.Queries = r.queries
 	if n := verdicts[Corrected]; n > 0 {

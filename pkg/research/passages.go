@@ -128,6 +128,10 @@ func choosePassages(passages []*passage, budgetBytes int) []*passage {
 			chosen = append(chosen, p)
 		}
 	}
+	whole := 0
+	for _, p := range ranked {
+		whole += len(p.text)
+	}
 	first := map[*source]bool{}
 	for _, p := range ranked {
 		if !first[p.source] {
@@ -136,7 +140,8 @@ func choosePassages(passages []*passage, budgetBytes int) []*passage {
 		}
 	}
 	for _, p := range ranked {
-		if p.score <= 0 && len(chosen) > 2*len(first) {
+		// What shares no word with the question is shown only where that costs little.
+		if p.score <= 0 && whole > budgetBytes/2 {
 			break
 		}
 		take(p)

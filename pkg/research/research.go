@@ -155,7 +155,8 @@ type run struct {
 	queries []string
 	stray   bool // searched without any result
 	result  Result
-	unmet   bool // the last answer says that the pages do not answer
+	cut     string // what the model was not given, "" for nothing
+	unmet   bool   // the last answer says that the pages do not answer
 }
 
 func newRun(deps Deps, req Request) (*run, error) {

@@ -2,7 +2,9 @@ package research
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -42,7 +44,6 @@ const (
 	Corrected   = "corrected"   // exactly one other page says so; the number was changed
 	Added       = "added"       // not cited by the model; a page says so
 	Unsupported = "unsupported" // no page says so, or not the cited one
-	Unchecked   = "unchecked"   // holds nothing that could be looked up
 )
 
 // Claim is one sentence of the answer with what was found out about it.
@@ -144,23 +145,16 @@ func writeSource(b *strings.Builder, s Source) {
 // legend explains the marks that stand in the answer.
 func (r Result) legend() string {
 	var parts []string
-	if strings.Contains(r.Answer, "?]") {
-		wrong, none := false, false
-		for _, c := range r.Claims {
-			if c.Verdict == Unsupported {
-				wrong = wrong || len(c.Sources) > 0 || strings.Contains(r.Answer, "[?]") && len(c.Cited) > 0
-				none = none || strings.Contains(r.Answer, "[?]")
-			}
-		}
-		if wrong {
-			parts = append(parts, "[n?]: page n does not say this")
-		}
-		if none {
-			parts = append(parts, "[?]: no page read says this")
-		}
+	if wrongMark().MatchString(r.Answer) {
+		parts = append(parts, "[n?]: page n does not say this")
+	}
+	if strings.Contains(r.Answer, "[?]") {
+		parts = append(parts, "[?]: no page read says this")
 	}
 	return strings.Join(parts, "; ")
 }
+
+var wrongMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[\d+\?\]`) })
 
 func (r Result) lastLine() string {
 	var parts []string

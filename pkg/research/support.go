@@ -124,7 +124,7 @@ type claimTerms struct {
 // Weights of what has no rarity on the pages: words that stand on none of them,
 // and figures, which are rare by nature.
 const (
-	unknownWeight = 1.5
+	unknownWeight = 2.5
 	figureWeight  = 3.0
 )
 
@@ -505,11 +505,15 @@ func (e *evidence) windows(i int) [][2]int {
 func (e *evidence) weigh(claim claimTerms, from, to int) support {
 	s := support{from: from, to: to, found: map[string]bool{}, figures: make([]bool, len(claim.figures))}
 	heading := e.heads[e.pieces[from].heading]
-	got := 0.0
+	got, total := 0.0, claim.total
 	for term, w := range claim.weights {
-		hit := e.context[term] || heading.terms[term]
+		hit := heading.terms[term]
 		for i := from; i <= to && !hit; i++ {
 			hit = e.terms[i][term]
+		}
+		if !hit && e.context[term] {
+			// True of every place on the page, so it says less about this one.
+			hit, w, total = true, w/2, total-w/2
 		}
 		if hit {
 			got += w
@@ -529,8 +533,8 @@ func (e *evidence) weigh(claim claimTerms, from, to int) support {
 		}
 	}
 	s.share = 1
-	if claim.total > 0 {
-		s.share = got / claim.total
+	if total > 0 {
+		s.share = got / total
 	}
 	return s
 }

@@ -93,10 +93,15 @@ func newToken(raw string, start int) token {
 		lower = strings.TrimSuffix(lower, suffix)
 	}
 	t := token{term: lower, raw: raw, start: start, digit: raw[0] >= '0' && raw[0] <= '9'}
-	if base, ok := irregular()[lower]; ok {
+	if !t.digit {
+		base, ok := irregular()[lower]
+		if !ok {
+			base = lower
+		}
 		t.term = stem(base)
-	} else if !t.digit {
-		t.term = stem(lower)
+		if same, ok := synonyms()[t.term]; ok {
+			t.term = same
+		}
 	}
 	t.name = identifier(raw)
 	return t
@@ -119,6 +124,23 @@ const irregularForms = `keep:kept write:wrote,written take:took,taken run:ran bu
 	sell:sold show:shown spend:spent stand:stood tell:told think:thought win:won buy:bought bring:brought catch:caught come:came go:went,gone become:became
 	break:broke,broken speak:spoke,spoken drive:drove,driven freeze:froze,frozen hide:hid,hidden mean:meant rebuild:rebuilt swear:sworn teach:taught
 	throw:threw,thrown wear:wore,worn child:children person:people man:men woman:women index:indices datum:data`
+
+// synonyms joins words that writers of summaries swap for one another.
+var synonyms = sync.OnceValue(func() map[string]string {
+	same := map[string]string{}
+	for group := range strings.FieldsSeq(synonymGroups) {
+		head, rest, _ := strings.Cut(group, ":")
+		for word := range strings.SplitSeq(rest, ",") {
+			same[stem(word)] = stem(head)
+		}
+	}
+	return same
+})
+
+const synonymGroups = `start:begin,commence,launch remove:discard,drop,delete,eliminate reduce:lower,cut,decrease,shrink increase:raise,grow,rise
+	need:require keep:hold,retain config:configuration,configure,setting,settings max:maximum min:minimum folder:directory allow:permit,let
+	show:display choose:select,pick help:assist buy:purchase end:finish,terminate fast:quick,rapid big:large,huge tall:high method:approach
+	visible:seen build:construct get:obtain,acquire change:modify,alter fix:repair,patch main:primary`
 
 // parts are the words inside an identifier: max_retries, maxRetries.
 func (t token) parts() []string {
@@ -222,6 +244,7 @@ const stopList = `a an the and or but nor so yet if then else than that this the
 	before after since until while as per via up down out off not no also only just even very more most much many some any each every both either neither other
 	others another such same own however therefore thus hence because due according said says say states stated state note notes noted using used use uses one
 	page pages source sources article document documentation mentions mentioned according described describes provide provides provided include includes included
+	run runs ran running go goes going take takes taken give gives given come comes become becomes work works working want wants put puts
 	including make makes made get gets got like well still often usually typically generally currently now today new et al eg ie etc vs`
 
 // content reports whether a token can carry a claim.
