@@ -1,6 +1,7 @@
 package runners
 
 import (
+	"slices"
 	"sort"
 )
 
@@ -59,6 +60,7 @@ type candidate struct {
 // pick keeps, from the surest down, the matches that do not lie within a surer
 // one. Weak matches count only when there is nothing better.
 func pick(found []candidate) []candidate {
+	found = withoutCopies(found)
 	sort.SliceStable(found, func(i, j int) bool {
 		a, b := found[i], found[j]
 		if a.kind != b.kind {
@@ -80,6 +82,20 @@ next:
 		kept = append(kept, c)
 	}
 	sort.SliceStable(kept, func(i, j int) bool { return kept[i].from < kept[j].from })
+	return kept
+}
+
+// withoutCopies drops reports whose runner also printed its text.
+func withoutCopies(found []candidate) []candidate {
+	var kept []candidate
+	for _, c := range found {
+		if len(c.reports) == 0 || !slices.ContainsFunc(found, func(o candidate) bool {
+			return len(o.reports) == 0 && o.kind == kindTests && o.score >= scoreSure && o.name != "tap-stream" &&
+				(c.reports[0] == "*" || slices.Contains(c.reports, o.name))
+		}) {
+			kept = append(kept, c)
+		}
+	}
 	return kept
 }
 

@@ -15,7 +15,7 @@ func sniffJest(t *Text) match {
 	switch {
 	case t.FindPrefix("No tests found, exiting with code", 0) >= 0:
 		return t.all(scoreSure)
-	case t.Has("process.exit called with"), t.Has("node_modules/jest-"), t.FindPrefix("● Validation Error", 0) >= 0:
+	case t.Has("process.exit called with"), t.Has("node_modules/jest-"), t.FindPrefix("● Validation Error", 0) >= 0, t.FindPrefix("● Unrecognized CLI Parameter", 0) >= 0:
 		return t.all(scoreSure - 10)
 	}
 	for i := range t.Len() {
@@ -121,6 +121,10 @@ func jestWithoutSummary(t *Text, f *finding) {
 		f.suite(s)
 		return
 	}
+	if i := t.FindPrefix("● ", 0); i >= 0 && len(f.Failures) == 0 {
+		f.note(message(t.Slice(i, i+4).lines...))
+		return
+	}
 	if i := t.FindPrefix("Error: ", 0); i >= 0 && len(f.Failures) == 0 {
 		f.suite(SuiteFailure{Kind: SuiteLoad, Message: jsMessage(t.Slice(i, i+20).lines)})
 	}
@@ -178,6 +182,8 @@ func jestBlocks(t *Text, f *finding) {
 		if !ok {
 			continue
 		}
+		// A file whose tests ran has blank lines before its own error.
+		ran := t.Line(i-1) == ""
 		for j := i + 1; j < t.Len() && j < i+10 && t.Line(j) != "" && indent(t.Line(j)) < 4 && !strings.HasPrefix(t.Line(j), "  ● "); j++ {
 			title += "\n" + t.Line(j) // a newline in the name
 			i = j
@@ -190,7 +196,7 @@ func jestBlocks(t *Text, f *finding) {
 			continue // the summary of all failing tests repeats them
 		}
 		seen[key] = true
-		jestBlock(t, f, file, strings.TrimSpace(title), body)
+		jestBlock(t, f, file, strings.TrimSpace(title), body, ran && i > 0)
 	}
 }
 
@@ -210,7 +216,7 @@ func jestBlockEnd(t *Text, i int) int {
 	return i
 }
 
-func jestBlock(t *Text, f *finding, file, title string, body []string) {
+func jestBlock(t *Text, f *finding, file, title string, body []string, ran bool) {
 	msg := jestMessage(body)
 	fr, placed := ownFrame(body)
 	switch {
@@ -221,7 +227,7 @@ func jestBlock(t *Text, f *finding, file, title string, body []string) {
 		f.worse(StateDidNotFinish)
 		return
 	case strings.HasPrefix(title, "Test suite failed to run"):
-		jestSuite(t, f, file, msg, body)
+		jestSuite(t, f, file, msg, body, ran)
 		return
 	}
 	x := Failure{ID: jsID(strings.Split(title, " › ")...), File: file, Message: msg}
@@ -234,13 +240,16 @@ func jestBlock(t *Text, f *finding, file, title string, body []string) {
 
 // jestSuite files "Test suite failed to run": a file that does not load is a
 // build error, an error from a timer or rejection an uncaught one.
-func jestSuite(t *Text, f *finding, file, msg string, body []string) {
+func jestSuite(t *Text, f *finding, file, msg string, body []string, ran bool) {
+	if i := strings.Index(msg, "\nDetails:\n"); i >= 0 && strings.Contains(msg, "Jest encountered an unexpected token") {
+		msg = strings.TrimSpace(msg[i+len("\nDetails:\n"):]) // what stands before is advice
+	}
 	s := SuiteFailure{Kind: SuiteLoad, Name: file, File: file, Message: msg}
 	fr, placed := ownFrame(body)
 	if placed {
 		s.File, s.Line = cleanPath(fr.path, t.Hint.Dir), fr.line
 	}
-	if late(body) {
+	if ran || late(body) {
 		s.Kind = SuiteUncaught
 		f.suite(s)
 		f.worse(StateFailed)

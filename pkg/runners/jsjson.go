@@ -150,7 +150,8 @@ func parseJestJSON(t *Text, f *finding) {
 			f.fail(x)
 		}
 		if s.Status == "failed" && failed == 0 {
-			jestSuite(t, f, cleanPath(s.Name, t.Hint.Dir), jestMessage(strings.Split(s.Message, "\n")), strings.Split(s.Message, "\n"))
+			lines := strings.Split(strings.TrimPrefix(strings.TrimSpace(s.Message), "● Test suite failed to run"), "\n")
+			jestSuite(t, f, cleanPath(s.Name, t.Hint.Dir), jestMessage(lines), lines, len(s.Assertions) > 0)
 		}
 	}
 	jsonVerdict(f)

@@ -17,6 +17,10 @@ type parser struct {
 	// name is Result.Runner ("pytest", "go test", "tsc").
 	name string
 	kind kind
+	// reports names the runners whose machine-readable report this entry reads;
+	// beside their text in the same output it is a second copy and is left out.
+	// "*" is every test runner (JUnit XML).
+	reports []string
 	// marks are literals of which at least one stands in every output of this
 	// runner; without one of them sniff is not called. Cheap to test: keep them
 	// specific (4 bytes or more). Empty: sniff is always called.

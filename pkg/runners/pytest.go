@@ -136,6 +136,7 @@ type pyDoc struct {
 	verbose  map[string]string // id → outcome, of -v
 	order    []string
 	lines    []string // --tb=line
+	heads    int      // sections before this part
 	sum      int
 }
 
@@ -154,7 +155,7 @@ func readPytest(t *Text) pyDoc {
 		if r := pyRule(l); r != "" {
 			switch {
 			case r == "FAILURES", r == "ERRORS", r == "short test summary info", r == "PASSES", r == "warnings summary", strings.HasPrefix(r, "rerun test summary"):
-				part = r
+				part, d.heads = r, len(d.sections)
 			case part == "short test summary info":
 				part = ""
 			}
@@ -189,7 +190,7 @@ func (d *pyDoc) take(part, l string) {
 			d.sections = append(d.sections, s)
 			return
 		}
-		if n := len(d.sections); n > 0 {
+		if n := len(d.sections); n > d.heads {
 			d.sections[n-1].body = append(d.sections[n-1].body, l)
 			return
 		}
@@ -286,7 +287,6 @@ func pyCounts(l string, f *finding) {
 
 // pyFailures lists what failed: summary lines first, sections without one after.
 func pyFailures(t *Text, d *pyDoc, f *finding) {
-	line := 0
 	for _, e := range d.entries {
 		sec := d.sectionOf(e)
 		if e.word == "ERROR" && !strings.Contains(e.rest, "::") {
@@ -299,11 +299,8 @@ func pyFailures(t *Text, d *pyDoc, f *finding) {
 			continue
 		}
 		x := d.failure(t, e, sec)
-		if sec == nil && e.word == "FAILED" && line < len(d.lines) {
-			if p, n, msg, ok := splitLead(d.lines[line]); ok {
-				x.File, x.Line, x.Message = cleanPath(p, t.Hint.Dir), n, msg
-			}
-			line++
+		if sec == nil && e.word == "FAILED" {
+			d.lineOf(t, &x)
 		}
 		f.fail(x)
 	}
@@ -320,6 +317,19 @@ func pyFailures(t *Text, d *pyDoc, f *finding) {
 			if w := d.verbose[id]; w == "FAILED" || w == "ERROR" {
 				f.fail(Failure{ID: id})
 			}
+		}
+	}
+}
+
+// lineOf takes the place from the line that --tb=line prints instead of a section.
+func (d *pyDoc) lineOf(t *Text, x *Failure) {
+	said := strings.TrimSuffix(strings.TrimSuffix(x.Message, "..."), " ")
+	for i, l := range d.lines {
+		p, n, msg, ok := splitLead(l)
+		if ok && (strings.HasPrefix(msg, said) || said == "") {
+			x.File, x.Line, x.Message = cleanPath(p, t.Hint.Dir), n, msg
+			d.lines = append(d.lines[:i:i], d.lines[i+1:]...)
+			return
 		}
 	}
 }
@@ -344,6 +354,11 @@ func (d *pyDoc) sectionOf(e pyEntry) *pySection {
 			continue
 		}
 		h := pyHeadingID(s.heading)
+		if e.word == "FAILED" && pyCrashed(s, e.rest) {
+			s.used = true
+			s.heading, _, _ = strings.Cut(tail, " - ") // xdist names only the file
+			return s
+		}
 		if e.word == "FAILED" || e.word == "ERROR" {
 			if tail == h || strings.HasPrefix(tail, h+" - ") {
 				s.used = true
@@ -358,6 +373,16 @@ func (d *pyDoc) sectionOf(e pyEntry) *pySection {
 		}
 	}
 	return nil
+}
+
+// pyCrashed: the section tells of an xdist worker that died in this test.
+func pyCrashed(s *pySection, rest string) bool {
+	for _, l := range s.body {
+		if _, id, ok := strings.Cut(l, "crashed while running '"); ok {
+			return strings.HasPrefix(rest, strings.TrimSuffix(id, "'"))
+		}
+	}
+	return false
 }
 
 // pyHeadingID turns "TestA.test_b[1.5]" into "TestA::test_b[1.5]".

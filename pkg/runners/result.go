@@ -86,18 +86,26 @@ type BuildError struct {
 // Evidence is what a side channel (an end marker, a per-test report) says about
 // a run that we started ourselves. It beats the text. Nil: no channel was used.
 type Evidence struct {
-	// Channel names the side channel ("pytest plugin", "node junit").
+	// Channel names the side channels that spoke ("pytest", "node+pytest").
 	Channel string `json:"channel"`
-	// Finished says that the end marker was written: the runner came to its end.
+	// Started says that a runner began and its channel works; without it the
+	// rest is empty and proves nothing.
+	Started bool `json:"started"`
+	// Finished says that every runner that started wrote its end marker.
 	Finished bool `json:"finished"`
 	// Planned is how many tests the runner set out to run, nil if not told.
 	Planned *int `json:"planned,omitempty"`
-	// Passed are the ids reported as passed; nil if the channel names none.
-	Passed []string `json:"passed,omitempty"`
-	// Failed are the ids reported as failed.
-	Failed []string `json:"failed,omitempty"`
-	// Note says what else the channel saw ("exit(0) from src/math.js:1").
-	Note string `json:"note,omitempty"`
+	// Passed, Failed and Skipped are the ids reported; all nil if the channel
+	// names no tests (go test without -v).
+	Passed  []string `json:"passed,omitempty"`
+	Failed  []string `json:"failed,omitempty"`
+	Skipped []string `json:"skipped,omitempty"`
+	// Empty are test files or binaries that ran no test.
+	Empty []string `json:"empty,omitempty"`
+	// Lost are test binaries that ended before their tests did.
+	Lost []string `json:"lost,omitempty"`
+	// Exits say which code of the project ended the process ("exit(0) from src/math.js:1:9").
+	Exits []string `json:"exits,omitempty"`
 }
 
 // Result is what a run's output says.

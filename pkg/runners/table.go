@@ -9,10 +9,10 @@ func parsers() []parser {
 // parsersTests lists test frameworks of JavaScript, Python, Go and Rust, TAP and JUnit XML.
 func parsersTests() []parser {
 	return []parser{
-		{name: "jest", kind: kindTests, marks: []string{`"numTotalTests":`}, sniff: sniffJSONReport(`"numTotalTests"`), parse: parseJestJSON},
-		{name: "mocha", kind: kindTests, marks: []string{`"passes":`}, sniff: sniffJSONReport(`"stats": {`), parse: parseMochaJSON},
-		{name: "playwright", kind: kindTests, marks: []string{`"unexpected":`}, sniff: sniffJSONReport(`"suites": [`), parse: parsePlaywrightJSON},
-		{name: "jest", kind: kindTests, marks: []string{"Test Suites:", "PASS", "FAIL", "No tests found, exiting", "jest"}, sniff: sniffJest, parse: parseJest},
+		{name: "jest", kind: kindTests, reports: []string{"jest", "vitest"}, marks: []string{`"numTotalTests":`}, sniff: sniffJSONReport(`"numTotalTests"`), parse: parseJestJSON},
+		{name: "mocha", kind: kindTests, reports: []string{"mocha"}, marks: []string{`"passes":`}, sniff: sniffJSONReport(`"stats": {`), parse: parseMochaJSON},
+		{name: "playwright", kind: kindTests, reports: []string{"playwright"}, marks: []string{`"unexpected":`}, sniff: sniffJSONReport(`"suites": [`), parse: parsePlaywrightJSON},
+		{name: "jest", kind: kindTests, marks: []string{"Test Suites:", "PASS", "FAIL", "No tests found, exiting", "jest", "process.exit called with", "● "}, sniff: sniffJest, parse: parseJest},
 		{name: "vitest", kind: kindTests, marks: []string{"Test Files  ", "RUN ", "DEV ", "⎯⎯ Failed", "::error "}, sniff: sniffVitest, parse: parseVitest},
 		{name: "pytest", kind: kindTests, marks: []string{"test session starts", " in ", "short test summary", "%]", "ERROR: ", "INTERNALERROR>", "error: ", "conftest"}, sniff: sniffPytest, parse: parsePytest},
 		{name: "go-test", kind: kindTests, marks: []string{`"Action":"`}, sniff: sniffGoJSON, parse: parseGoJSON},
@@ -29,7 +29,7 @@ func parsersTests() []parser {
 		{name: "uvu", kind: kindTests, marks: []string{"  Total:     ", "node_modules/uvu/"}, sniff: sniffUvu, parse: parseUvu},
 		{name: "ava", kind: kindTests, marks: []string{"  ─", "✘ ", "node_modules/ava/", "  ✔ "}, sniff: sniffAva, parse: parseAva},
 		{name: "mocha", kind: kindTests, marks: []string{" passing (", "node_modules/mocha/", "No test files found", "    ✔ ", "    ✓ "}, sniff: sniffMocha, parse: parseMocha},
-		{name: "junit-xml", kind: kindTests, marks: []string{"<testsuite"}, sniff: sniffJUnit, parse: parseJUnit},
+		{name: "junit-xml", kind: kindTests, reports: []string{"*"}, marks: []string{"<testsuite"}, sniff: sniffJUnit, parse: parseJUnit},
 		{name: "node-test", kind: kindTests, marks: []string{"ℹ ", "✖ ", "✔ "}, sniff: sniffNodeSpec, parse: parseNodeSpec},
 		{name: "tap-stream", kind: kindTests, marks: []string{"TAP version 1", "ok ", "1.."}, sniff: sniffTAP, parse: parseTAP},
 		{name: "node-test", kind: kindTests, sniff: sniffNodeDot, parse: parseNodeDot},
