@@ -193,6 +193,10 @@ func (c *call) converse(ctx context.Context, s *server, w *wireCall, p *plan) (*
 		if err == nil {
 			return out, nil
 		}
+		if body := faultBody(err); modelsFault(body) {
+			out.finish = finishUnparsable
+			return out, nil
+		}
 		ref, final := c.refusal(ctx, s, w, err, fields)
 		switch ref.verdict {
 		case vDrop:
@@ -232,6 +236,19 @@ func (c *call) converse(ctx context.Context, s *server, w *wireCall, p *plan) (*
 			return nil, final
 		}
 	}
+}
+
+// faultBody is what the server said of an error of its own.
+func faultBody(err error) []byte {
+	var st *statusError
+	var fault *faultError
+	switch {
+	case errors.As(err, &fault):
+		return fault.body
+	case errors.As(err, &st) && st.status >= 500:
+		return st.body
+	}
+	return nil
 }
 
 func retryDelay(err error) time.Duration {
@@ -333,6 +350,9 @@ func (c *call) judge(s *server, w *wireCall, p *plan, out *raw) (*Answer, error)
 	case out.finish == finishLength:
 		ans.Outcome = CutOff
 		ans.note(fmt.Sprintf("cut off after %d tokens", out.usage.Completion))
+	case out.finish == finishUnparsable:
+		ans.Outcome = CutOff
+		ans.note("the server could not make sense of what the model wrote and gave up")
 	case out.finish == "content_filter":
 		ans.Outcome = CutOff
 		ans.note("cut off by the server's content filter")
@@ -357,6 +377,8 @@ func emptyWhy(ans *Answer, out *raw) string {
 		return "the model only thought and gave no answer"
 	case out.finish == "tool_calls" || out.finish == "tool_use":
 		return "the model called a tool where none was offered"
+	case out.finish == finishUnparsable:
+		return "the server could not make sense of what the model wrote"
 	case out.finish == finishLength:
 		return "no text within the budget"
 	}

@@ -212,6 +212,22 @@ func TestDroppedF12(t *testing.T) {
 	}
 }
 
+// What a server cannot parse of the model's output is the model's failure: the
+// text until then is kept, and nothing is retried.
+func TestUnparsableOutput(t *testing.T) {
+	t.Parallel()
+	const body = `{"error":{"code":500,"message":"The model produced output that does not match the expected peg-native format","type":"server_error"}}`
+	s := llmtest.NewLlamaServer(t, llmtest.Config{})
+	s.Script(llmtest.Reply{Text: "half an", Fault: body}, llmtest.Reply{Status: 500, Body: body})
+	r := registry(t, ep("e", s))
+	if a := chat(t, r, Request{}); a.Outcome != CutOff || a.Text != "half an" || a.Note == "" {
+		t.Errorf("%+v", a)
+	}
+	if a := chat(t, r, Request{}); a.Outcome != Empty || len(s.Calls()) != 2 {
+		t.Errorf("%+v", a)
+	}
+}
+
 // Ollama ends the stream without a word after 30 equal tokens.
 func TestLoopedSilently(t *testing.T) {
 	t.Parallel()

@@ -115,7 +115,15 @@ func (r *Registry) exchange(ctx context.Context, cfg *Settings, s *server, w *wi
 }
 
 func (r *Registry) receive(ctx context.Context, s *server, w *wire, body []byte, rep *reporter, dog *watchdog, out *raw, start time.Time) error {
-	resp, err := r.send(ctx, s, w.url(s), body, http.Header{"Accept": {"text/event-stream, application/x-ndjson, application/json"}, "Anthropic-Version": {anthropicVersion}})
+	accept := http.Header{"Accept": {"text/event-stream, application/x-ndjson, application/json"}, "Anthropic-Version": {anthropicVersion}}
+	resp, err := r.send(ctx, s, w.url(s), body, accept)
+	for range 3 {
+		// Servers close kept-alive connections after seconds; nothing was sent then.
+		if err == nil || !strings.Contains(err.Error(), "server closed idle connection") {
+			break
+		}
+		resp, err = r.send(ctx, s, w.url(s), body, accept)
+	}
 	if err != nil {
 		return dialOrDropped(err)
 	}

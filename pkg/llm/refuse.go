@@ -84,10 +84,19 @@ var fieldWords = []struct {
 }
 
 // permanent500 are failures that servers report as their own though the request causes them.
-var permanent500 = []string{"Jinja Exception", "parse_error", "type_error", "is required", "not supported", "Failed to parse tool call"}
+var permanent500 = []string{"Jinja Exception", "parse_error", "type_error", "is required", "not supported"}
 
 // died500 are the words for a runner that ended in mid-call.
 var died500 = []string{"EOF", "connection reset", "broken pipe", "runner process", "forcibly closed", "connection refused", "Connection error", "server disconnected"}
+
+// unparsable are the words for an answer the server could not read as its chat
+// template wants it: the model's failure, not the server's.
+var unparsable = []string{"does not match the expected", "Failed to parse input at pos", "failed to parse input at pos", "Failed to parse tool call"}
+
+// modelsFault says whether an error is about what the model wrote.
+func modelsFault(reply []byte) bool {
+	return slices.ContainsFunc(unparsable, func(w string) bool { return strings.Contains(string(reply), w) })
+}
 
 // judge tells what an error reply asks for. body holds the fields we sent.
 func judge(status int, reply []byte, sent map[string]any) refusal {

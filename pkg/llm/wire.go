@@ -41,6 +41,8 @@ type delta struct {
 const (
 	finishStop   = "stop"
 	finishLength = "length"
+	// finishUnparsable: the server failed to parse what the model wrote.
+	finishUnparsable = "unparsable"
 )
 
 // wire is one wire format. A stream is read with the same functions as a
