@@ -10,12 +10,12 @@ import (
 )
 
 // foldAfter is how many lines of one template a chunk holds before further ones are only counted.
-const foldAfter = 40
+const foldAfter = 12
 
 var errStop = errors.New("stop")
 
 // Chunks cuts the whole text into parts of about tokens tokens, at line boundaries. A line longer than a
-// part is split, and its parts carry the same number. Within a part, lines that read like more than 40
+// part is split, and its parts carry the same number. Within a part, lines that read like more than 12
 // earlier ones of it are counted in Folded, and a note stands where they were.
 func (d *Doc) Chunks(ctx context.Context, tokens int) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {

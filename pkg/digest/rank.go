@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -13,6 +14,8 @@ const (
 	wantedHead   = 4  // lines of the start that are always considered
 	wantedTail   = 12 // and of the end
 	wantedSevere = 400
+	wantedRare   = 60 // kinds of lines seen once or twice
+	rareAmong    = 20 // and only when there are so many times more lines than such kinds
 )
 
 // reading is one question over one text: the query and the candidates, best first.
@@ -44,37 +47,35 @@ func (d *Doc) read(ctx context.Context, question string) (*reading, error) {
 	return r, nil
 }
 
-// wantedLines are lines that a reader looks at whatever the question: the worst, the rare, both ends.
+// wantedLines are lines that a reader looks at whatever the question: the worst, the odd ones out, both
+// ends, and the most frequent when that is asked.
 func (d *Doc) wantedLines(q *query) []int {
-	var severe []*template
+	var severe, rare, all []*template
 	for i := range d.templates.list {
-		if t := &d.templates.list[i]; t.severity >= sevSummary {
+		t := &d.templates.list[i]
+		all = append(all, t)
+		if t.severity >= sevSummary {
 			severe = append(severe, t)
+		}
+		if t.count <= 2 {
+			rare = append(rare, t)
 		}
 	}
 	slices.SortFunc(severe, func(a, b *template) int {
-		if a.severity != b.severity {
-			return int(b.severity) - int(a.severity)
-		}
-		if a.count != b.count {
-			return a.count - b.count
-		}
-		return a.first - b.first
+		return cmp.Or(cmp.Compare(b.severity, a.severity), cmp.Compare(a.count, b.count), cmp.Compare(a.first, b.first))
 	})
+	if len(rare)*rareAmong > d.lines {
+		rare = nil // every line is one of its kind: nothing stands out
+	}
 	var out []int
-	for _, t := range severe[:min(len(severe), wantedSevere)] {
-		out = append(out, t.first)
-		if t.count > 1 {
-			out = append(out, t.last)
+	for _, list := range [][]*template{severe[:min(len(severe), wantedSevere)], rare[:min(len(rare), wantedRare)]} {
+		for _, t := range list {
+			out = append(out, t.first, t.last)
 		}
 	}
 	if q.want&wantFrequent != 0 {
-		all := make([]*template, len(d.templates.list))
-		for i := range all {
-			all[i] = &d.templates.list[i]
-		}
 		slices.SortStableFunc(all, func(a, b *template) int { return b.count - a.count })
-		for _, t := range all[:min(len(all), 8)] {
+		for _, t := range all[:min(len(all), maxNearest)] {
 			out = append(out, t.first)
 		}
 	}

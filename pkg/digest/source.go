@@ -61,6 +61,9 @@ func readBlocks(ctx context.Context, r io.Reader, free chan []byte) <-chan block
 
 // eachBlock calls fn with consecutive parts of r; a part may be kept only until fn returns.
 func eachBlock(ctx context.Context, r io.Reader, fn func([]byte) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	free := make(chan []byte, 3)
 	for range cap(free) {
