@@ -103,8 +103,10 @@ func TestStats(t *testing.T) {
 	t.Parallel()
 	in := "1\r2\r3\n\x1b[31mx\x1b]0;t\x07\n\xff\xfea\x00\x00b\x01"
 	_, got := BytesStats([]byte(in))
-	want := Stats{In: int64(len(in)), Out: int64(len("3\nx\n\uFFFD\uFFFDa b")), Lines: 2, BadBytes: 2, NULs: 2,
-		NULRuns: 1, Controls: 1, Sequences: 2, Frames: 2, Encoding: "utf-8"}
+	want := Stats{
+		In: int64(len(in)), Out: int64(len("3\nx\n\uFFFD\uFFFDa b")), Lines: 2, BadBytes: 2, NULs: 2,
+		NULRuns: 1, Controls: 1, Sequences: 2, Frames: 2, Encoding: "utf-8",
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -87,7 +87,7 @@ func pidIn(t *testing.T, path string) Identity {
 	t.Helper()
 	var id Identity
 	eventually(t, path+" is written", func() bool {
-		b, err := os.ReadFile(path) //nolint:gosec // a file of the test
+		b, err := os.ReadFile(path)
 		pid, err2 := strconv.Atoi(strings.TrimSpace(string(b)))
 		if err != nil || err2 != nil {
 			return false
@@ -259,9 +259,11 @@ func TestStopSequence(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var out syncBuffer
-	p, err := Start(t.Context(), Spec{Dir: dir, Stdout: &out, Interrupt: true,
+	p, err := Start(t.Context(), Spec{
+		Dir: dir, Stdout: &out, Interrupt: true,
 		Shell: "trap 'echo int' INT; trap 'echo term; exit 4' TERM; echo $$ >pid; while :; do sleep 0.05; done",
-		Grace: 300 * time.Millisecond})
+		Grace: 300 * time.Millisecond,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,8 +285,10 @@ func TestGroupKillG04(t *testing.T) {
 		if err := os.Mkdir(sub, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		p, err := g.Start(t.Context(), Spec{Dir: sub, Grace: time.Hour,
-			Shell: "trap '' TERM INT; sh -c 'trap \"\" TERM; echo $$ >pid; sleep 600; :'; :"})
+		p, err := g.Start(t.Context(), Spec{
+			Dir: sub, Grace: time.Hour,
+			Shell: "trap '' TERM INT; sh -c 'trap \"\" TERM; echo $$ >pid; sleep 600; :'; :",
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -576,8 +580,10 @@ func TestEnvironmentC18(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	env := CleanEnv(append(os.Environ(), "GIT_DIR=/nowhere", "GIT_INDEX_FILE=/nowhere/i", "GIT_PREFIX=x/", "KEEP=me"))
-	exit, out := run(t, Spec{Dir: dir, Env: env,
-		Shell: `echo "$KEEP $GIT_DIR$GIT_INDEX_FILE$GIT_PREFIX $GIT_TERMINAL_PROMPT"; echo "$PWD"; test -n "$LEGWORK_CALL"`})
+	exit, out := run(t, Spec{
+		Dir: dir, Env: env,
+		Shell: `echo "$KEEP $GIT_DIR$GIT_INDEX_FILE$GIT_PREFIX $GIT_TERMINAL_PROMPT"; echo "$PWD"; test -n "$LEGWORK_CALL"`,
+	})
 	if want := "me  0\n" + dir + "\n"; exit.Code != 0 || out != want {
 		t.Errorf("%v %q, want %q", exit, out, want)
 	}
@@ -599,7 +605,7 @@ func TestLookPathUsesTheChildsPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	prog := filepath.Join(dir, "only-here")
-	if err := os.WriteFile(prog, []byte("#!/bin/sh\necho found\n"), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(prog, []byte("#!/bin/sh\necho found\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if exit, out := run(t, Spec{Argv: []string{"only-here"}, Env: []string{"PATH=" + dir}}); out != "found\n" {

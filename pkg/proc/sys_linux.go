@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -112,10 +113,8 @@ func holdsOutput(pid int, st osState) bool {
 		if err != nil {
 			continue
 		}
-		for _, pipe := range st.pipes {
-			if link == pipe {
-				return true
-			}
+		if slices.Contains(st.pipes, link) {
+			return true
 		}
 	}
 	return false

@@ -53,7 +53,8 @@ func TestOffloadInstalledFromGit(t *testing.T) {
 	copyFile(t, "../../examples/failing/run.sh", filepath.Join(c.Dir, "run.sh"), 0o644)
 	b := backend.New(t,
 		backend.Turn{Text: "I will have it read.", Tools: []backend.Tool{call("offload", map[string]any{
-			"command": "sh run.sh", "question": "which test fails, and why?"})}},
+			"command": "sh run.sh", "question": "which test fails, and why?",
+		})}},
 		backend.Turn{Text: "Test 117 fails."})
 	ev := c.Print(b.URL, "run the tests", allow("offload"))
 	if !ev.OK() {
@@ -190,7 +191,8 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	c := claude.New(t)
 	install(t, c, plugin(t))
 	b := backend.New(t, backend.Turn{Tools: []backend.Tool{call("offload", map[string]any{
-		"command": "touch started; sleep 600 & sleep 601; echo never", "question": "what happened?"})}})
+		"command": "touch started; sleep 600 & sleep 601; echo never", "question": "what happened?",
+	})}})
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	go func() {

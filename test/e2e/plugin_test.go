@@ -24,7 +24,7 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "legwork")
-	cmd := exec.Command("go", "build", "-o", path, "legwork/cmd/legwork") //nolint:noctx // a build
+	cmd := exec.Command("go", "build", "-o", path, "legwork/cmd/legwork")
 	cmd.Stderr = os.Stderr
 	return path, cmd.Run()
 })
@@ -86,11 +86,11 @@ func copyTree(t *testing.T, from, to string) {
 
 func copyFile(t *testing.T, from, to string, mode fs.FileMode) {
 	t.Helper()
-	b, err := os.ReadFile(from) //nolint:gosec // a file of the project
+	b, err := os.ReadFile(from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // as in a clone
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(to, b, mode); err != nil {
@@ -104,10 +104,12 @@ func gitURL(t *testing.T, dir string) string {
 	bare := filepath.Join(t.TempDir(), "legwork.git")
 	git := func(args ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "git", args...) //nolint:gosec // a test
+		cmd := exec.CommandContext(t.Context(), "git", args...)
 		cmd.Dir = dir
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1",
-			"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t"}
+		cmd.Env = []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1",
+			"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t",
+		}
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("git %q: %v\n%s", args, err, out)

@@ -44,7 +44,7 @@ func newProject(t *testing.T, sh ...string) *project {
 	if err := os.Mkdir(tools, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range strings.Fields("sh uname find sort sha256sum shasum cksum readlink mkdir mv rm rmdir cp chmod touch ls tail cat sleep") {
+	for name := range strings.FieldsSeq("sh uname find sort sha256sum shasum cksum readlink mkdir mv rm rmdir cp chmod touch ls tail cat sleep") {
 		if path, err := exec.LookPath(name); err == nil {
 			_ = os.Symlink(path, filepath.Join(tools, name))
 		}
@@ -59,7 +59,7 @@ func (p *project) write(name, text string, mode os.FileMode) {
 	if !filepath.IsAbs(name) {
 		path = filepath.Join(p.root, name)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as in a clone
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		p.t.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte(text), mode); err != nil {
@@ -120,7 +120,7 @@ func (p *project) run(args ...string) (stdout, stderr string, code int) {
 func (p *project) runAs(script, dir string, args ...string) (stdout, stderr string, code int) {
 	p.t.Helper()
 	argv := append(append([]string{}, p.sh...), script)
-	cmd := exec.CommandContext(p.t.Context(), argv[0], append(argv[1:], args...)...) //nolint:gosec // a test
+	cmd := exec.CommandContext(p.t.Context(), argv[0], append(argv[1:], args...)...)
 	cmd.Env, cmd.Dir = p.env, dir
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -331,8 +331,13 @@ func TestFromAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ script, dir string }{
-		{link, "/"}, {relative, p.root}, {"legwork", p.home}, {"./link to link", p.home},
-		{"bin/legwork", p.root}, {"./legwork", filepath.Join(p.root, "bin")}, {"legwork", filepath.Join(p.root, "bin")},
+		{link, "/"},
+		{relative, p.root},
+		{"legwork", p.home},
+		{"./link to link", p.home},
+		{"bin/legwork", p.root},
+		{"./legwork", filepath.Join(p.root, "bin")},
+		{"legwork", filepath.Join(p.root, "bin")},
 		{"../bin/legwork", filepath.Join(p.root, "bin")},
 	} {
 		if out, errs, code := p.runAs(c.script, c.dir, "x"); out != "prebuilt\n<x>\n" || code != 0 {
@@ -379,7 +384,7 @@ func BenchmarkPrebuilt(b *testing.B) {
 		b.Skip("there is no `true`")
 	}
 	root := b.TempDir()
-	text, err := os.ReadFile(script) //nolint:gosec // our script
+	text, err := os.ReadFile(script)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -393,7 +398,7 @@ func BenchmarkPrebuilt(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if err := exec.CommandContext(b.Context(), "sh", filepath.Join(root, "bin/legwork"), "mcp").Run(); err != nil { //nolint:gosec // a test
+		if err := exec.CommandContext(b.Context(), "sh", filepath.Join(root, "bin/legwork"), "mcp").Run(); err != nil {
 			b.Fatal(err)
 		}
 	}

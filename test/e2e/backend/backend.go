@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -313,9 +314,7 @@ func (e *eventWriter) send(name string, data object) {
 func (e *eventWriter) message(m object) {
 	content, _ := m["content"].([]object)
 	start := object{}
-	for k, v := range m {
-		start[k] = v
-	}
+	maps.Copy(start, m)
 	start["content"], start["stop_reason"] = []object{}, nil
 	e.send("message_start", object{"message": start})
 	for i, block := range content {
@@ -327,9 +326,7 @@ func (e *eventWriter) message(m object) {
 
 func (e *eventWriter) block(i int, block object) {
 	open := object{}
-	for k, v := range block {
-		open[k] = v
-	}
+	maps.Copy(open, block)
 	var deltas []object
 	switch block["type"] {
 	case "text":

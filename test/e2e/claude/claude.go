@@ -77,7 +77,7 @@ func Find() (bin, why string) {
 		for _, dir := range []string{name, name + "-musl"} {
 			for _, exe := range []string{"claude", "claude.exe"} {
 				bin := filepath.Join(root, "@anthropic-ai", "claude-code-"+dir, exe)
-				if exec.Command(bin, "--version").Run() == nil { //nolint:gosec,noctx // the file just named; musl and glibc builds exist side by side
+				if exec.Command(bin, "--version").Run() == nil { //nolint:noctx // the file just named; musl and glibc builds exist side by side
 					return bin, ""
 				}
 			}
@@ -108,7 +108,7 @@ func (c *Client) RunContext(outer context.Context, args ...string) Result {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(outer, 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, c.Bin, args...) //nolint:gosec // the client under test
+	cmd := exec.CommandContext(ctx, c.Bin, args...)
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second

@@ -16,11 +16,11 @@ func (c *Client) Left() []string {
 		left = left[:0]
 		all, _ := filepath.Glob("/proc/[0-9]*/environ")
 		for _, file := range all {
-			env, err := os.ReadFile(file) //nolint:gosec // procfs
+			env, err := os.ReadFile(file)
 			if err != nil || !bytes.Contains(env, []byte(c.Home)) {
 				continue
 			}
-			cmd, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline")) //nolint:gosec // procfs
+			cmd, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
 			left = append(left, strings.ReplaceAll(string(cmd), "\x00", " "))
 		}
 		if len(left) == 0 || time.Now().After(end) {
