@@ -31,6 +31,20 @@ type tokenFit struct {
 	W     features                    `json:"tokens_per_class"`
 	P     [nClasses][nClasses]float64 `json:"covariance"`
 	Error float64                     `json:"error"` // running mean of |estimate/real - 1|
+
+	// The plain ratio, for servers that count without a tokenizer (gateways
+	// do), and its error.
+	PerByte      float64 `json:"tokens_per_byte"`
+	PerByteError float64 `json:"tokens_per_byte_error"`
+}
+
+// guess estimates by what has been the better guess so far: the classes, unless
+// the plain ratio was clearly closer.
+func (t *tokenFit) guess(x features) int {
+	if t.Calls >= 3 && t.PerByteError < t.Error/2 {
+		return int(x[cByte]*t.PerByte) + 1
+	}
+	return int(x.dot(t.W)) + 1
 }
 
 // priorSpread is how far a tokenizer's weights may lie from the prior,
@@ -53,7 +67,10 @@ func newTokenFit(model string) *tokenFit {
 func (t *tokenFit) learn(x features, real int) {
 	y := float64(real)
 	guess := x.dot(t.W)
-	t.Error += (math.Abs(guess/y-1) - t.Error) / float64(min(t.Calls+1, 8))
+	share := 1 / float64(min(t.Calls+1, 8))
+	t.Error += share * (math.Abs(guess/y-1) - t.Error)
+	t.PerByteError += share * (math.Abs(t.PerByte*x[cByte]/y-1) - t.PerByteError)
+	t.PerByte += share * (y/max(x[cByte], 1) - t.PerByte)
 	t.Calls++
 	var px features // P·x
 	for i := range t.P {
@@ -79,7 +96,7 @@ func (t *tokenFit) doubt() float64 {
 	if t.Calls == 0 {
 		return 0.25
 	}
-	return min(max(2*t.Error, 0.08), 0.4)
+	return min(max(2*min(t.Error, t.PerByteError), 0.08), 0.4)
 }
 
 func (b *tokenBook) path(model string) string {
@@ -112,7 +129,7 @@ func (b *tokenBook) load(model string) *tokenFit {
 
 func (t *tokenFit) sane() bool {
 	for i, w := range t.W {
-		if !(w > 0) || w > 50*priorWeights[i] || math.IsNaN(t.P[i][i]) || t.P[i][i] < 0 {
+		if !(w > 0) && i != cByte || w > 50*priorWeights[i] || math.IsNaN(t.P[i][i]) || t.P[i][i] < 0 {
 			return false
 		}
 	}

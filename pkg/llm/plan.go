@@ -67,7 +67,7 @@ func measureMessages(msgs []Message) features {
 func (r *Registry) plan(ctx context.Context, s *server, w *wireCall, limit int) (plan, error) {
 	fit := r.tokens.fit(w.model)
 	p := plan{x: measureMessages(w.messages), doubt: fit.doubt(), window: limit, maxTokens: w.maxTokens}
-	p.prompt = int(p.x.dot(fit.W)) + 1
+	p.prompt = fit.guess(p.x)
 	if limit <= 0 {
 		if w.backend == Ollama {
 			p.numCtx = ctxStep(p.most() + p.maxTokens)
@@ -181,7 +181,7 @@ func (r *Registry) countBy(ctx context.Context, s *server, url string, fields ma
 // Estimate counts without asking the server, with what was learned of the model.
 func (r *Registry) Estimate(c Choice, text string) int {
 	fit := r.tokens.fit(c.Model)
-	return int(measure(text).dot(fit.W)) + 1
+	return fit.guess(measure(text))
 }
 
 // FitsBytes is about how many bytes of a text like sample make n tokens.

@@ -19,6 +19,7 @@ const (
 	cCJK            // Chinese, Japanese, Korean characters
 	cOther          // other characters beyond ASCII
 	cMessage        // turns: what the chat template adds
+	cByte           // bytes; no class of its own, see tokenFit.PerByte
 	nClasses
 )
 
@@ -27,11 +28,12 @@ type features [nClasses]float64
 
 // priorWeights are tokens per class as measured with a Qwen tokenizer over logs,
 // code, prose and Chinese; a model's own are learned from there.
-var priorWeights = features{1.03, 0.12, 0.5, 0.18, 1.15, 0.78, 0.1, 0.65, 0.62, 1.9, 6}
+var priorWeights = features{1.03, 0.12, 0.5, 0.18, 1.15, 0.78, 0.1, 0.65, 0.62, 1.9, 6, 0}
 
 // measure reads a text once.
 func measure(text string) features {
 	var f features
+	f[cByte] = float64(len(text))
 	run, blanks, lines, same := 0, 0, false, 0
 	var prev rune
 	for _, r := range text {
