@@ -13,6 +13,7 @@ import (
 	"legwork/pkg/llm"
 	"legwork/pkg/offload"
 	"legwork/pkg/proc"
+	"legwork/pkg/web"
 )
 
 // app is the object graph of one process. Configuration is read for every call; the model registry is
@@ -29,6 +30,9 @@ type app struct {
 	mu     sync.Mutex
 	models *llm.Registry
 	last   *config.Config
+
+	pages    *web.Fetcher
+	pagesFor string // the settings pages was made for
 }
 
 func newApp(env []string, stdin io.Reader, stdout, stderr io.Writer) *app {
@@ -40,6 +44,9 @@ func newApp(env []string, stdin io.Reader, stdout, stderr io.Writer) *app {
 
 func (a *app) close() {
 	a.children.Kill()
+	if a.pages != nil {
+		a.pages.Close()
+	}
 	if a.logFile != nil {
 		a.logFile.Close()
 	}

@@ -12,7 +12,7 @@ import (
 func benchCommand() *command {
 	return &command{
 		name: "bench", short: "Measure the reader against sets with known answers.",
-		subs: []*command{benchDigest(), benchExtract()},
+		subs: []*command{benchDigest(), benchEvidence(), benchExtract()},
 	}
 }
 
@@ -34,6 +34,34 @@ func benchDigest() *command {
 					return a.printJSON(r)
 				}
 				if err := r.Table(a.stdout, *misses); err != nil {
+					return err
+				}
+				if !r.Ok() {
+					return &exitError{code: exitFailed}
+				}
+				return nil
+			}
+		},
+	}
+}
+
+func benchEvidence() *command {
+	return &command{
+		name: "evidence", short: "Score which of the lines that answer a question the reader keeps within a budget.",
+		bind: func(fs *pflag.FlagSet) runFunc {
+			set := fs.String("set", "", "`DIR` of the set, with questions.jsonl")
+			missed := fs.Bool("missed", false, "list the questions that lost evidence")
+			var o bench.EvidenceOptions
+			fs.IntVar(&o.Budget, "budget", 2000, "`TOKENS` a selection may cost")
+			return func(ctx context.Context, a *app, _ []string) error {
+				r, err := bench.EvidenceSet(ctx, *set, o)
+				if err != nil {
+					return &exitError{exitUsage, err}
+				}
+				if a.global.json {
+					return a.printJSON(r)
+				}
+				if err := r.Write(a.stdout, *missed); err != nil {
 					return err
 				}
 				if !r.Ok() {

@@ -20,6 +20,7 @@ import (
 
 	"legwork/pkg/llm"
 	"legwork/pkg/offload"
+	"legwork/pkg/research"
 )
 
 // Exit codes, stable for scripts.
@@ -41,7 +42,7 @@ func root() *command {
 legwork offload --file server.log:1-5000 'when did the first timeout happen?'
 legwork models`,
 		subs: []*command{
-			offloadCommand(), digestCommand(), modelsCommand(), completeCommand(), configureCommand(), trustCommand(),
+			offloadCommand(), researchCommand(), digestCommand(), extractCommand(), modelsCommand(), completeCommand(), configureCommand(), trustCommand(),
 			rawCommand(), benchCommand(), mcpCommand(), versionCommand(), hookCommand(),
 		},
 	}
@@ -103,10 +104,12 @@ func exitCode(ctx context.Context, err error) int {
 	switch {
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case errors.As(err, &input):
+	case errors.As(err, &input), errors.Is(err, research.ErrRequest):
 		return exitUsage
 	case errors.As(err, &refused):
 		return exitRefused
+	case errors.Is(err, research.ErrSearch), errors.Is(err, research.ErrPages):
+		return exitBackend
 	case errors.Is(err, llm.ErrNoServer), errors.As(err, &transport), errors.As(err, &request):
 		return exitBackend
 	case errors.As(err, &none):

@@ -65,7 +65,7 @@ func runMCP(ctx context.Context, a *app, _ []string) error {
 	srv, err := mcpserver.New(mcpserver.Options{
 		Version: version, AutoUse: autoUse, Children: a.children, Logger: a.log,
 		Verbs: &mcpserver.Verbs{
-			Dir: a.dir(), Offload: a.offload, Models: a.modelsText, Configure: a.configure, Complete: a.complete,
+			Offload: a.offload, Research: a.research, Models: a.modelsText, Configure: a.configure, Complete: a.complete,
 			RegisterEndpoint: a.registerEndpoint, RegisterModel: a.registerModel, RequestModel: a.requestModel,
 		},
 	})

@@ -6,14 +6,14 @@ import (
 
 	"legwork/pkg/llm"
 	"legwork/pkg/offload"
+	"legwork/pkg/research"
 )
 
 // Verbs are the functions behind the tools; the command line calls the same ones. Each reads the
 // configuration anew, so that a changed setting counts from the next call on.
 type Verbs struct {
-	// Dir is the project's directory, the base of all paths.
-	Dir       string
 	Offload   func(ctx context.Context, req offload.Request, progress func(string)) (*offload.Result, error)
+	Research  func(ctx context.Context, in ResearchInput, progress func(string)) (*research.Result, error)
 	Models    func(ctx context.Context) (string, error)
 	Configure func(ctx context.Context, set, unset []string, scope string) (string, error)
 	Complete  func(ctx context.Context, in Completion, progress func(string)) (*llm.Answer, error)
@@ -30,6 +30,7 @@ func allTools() []tool {
 	return []tool{
 		define("offload", "Offload to local model", hints{destructive: true, openWorld: true}, runOffload),
 		define("offload_files", "Offload files to local model", readOnly, runOffloadFiles),
+		define("research", "Research on the web", hints{readOnly: true, openWorld: true}, runResearch),
 		define("local_complete", "Ask local model", hints{}, runComplete),
 		define("list_models", "List local models", readOnly, runModels),
 		define("request_model", "Request local model", readOnly, runRequestModel),
@@ -76,6 +77,25 @@ func runOffloadFiles(ctx context.Context, v *Verbs, in offloadFilesInput, progre
 }
 
 func replyOffload(res *offload.Result, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	return res.Text(), nil
+}
+
+// ResearchInput is one question for the web.
+type ResearchInput struct {
+	Question string   `json:"question" jsonschema:"what you want to know"`
+	URLs     []string `json:"urls,omitempty" jsonschema:"pages to read"`
+	Queries  []string `json:"queries,omitempty" jsonschema:"searches to make, default planned from the question"`
+	Sources  int      `json:"sources,omitempty" jsonschema:"pages to read in full"`
+	Rounds   int      `json:"rounds,omitempty" jsonschema:"searches at most"`
+	Language string   `json:"language,omitempty"`
+	Model    string   `json:"model,omitempty"`
+}
+
+func runResearch(ctx context.Context, v *Verbs, in ResearchInput, progress func(string)) (string, error) {
+	res, err := v.Research(ctx, in, progress)
 	if err != nil {
 		return "", err
 	}

@@ -19,11 +19,11 @@ import (
 // Budgets, in tokens. A local model reads a few hundred tokens a second at best, and the measured gain
 // of more lines around the right ones is small, so auto stops well below big windows.
 const (
-	wholeBudget   = 16_000 // auto: material up to here is read whole, in one call
-	focusBudget   = 6_000  // auto: else the best lines up to here
-	chunkBudget   = 6_000  // full: size of a part in map-reduce
-	extractBudget = 700    // lines shown when no model answers
-	minChunks     = 2      // auto: map-reduce only when this many calls for each free slot are enough
+	wholeBudget   = 6_000 // auto: material up to here is read whole, in one call
+	focusBudget   = 2_500 // auto: else the best lines up to here; 2,000 hold nine of ten answers (bench/)
+	chunkBudget   = 6_000 // full: size of a part in map-reduce
+	extractBudget = 700   // lines shown when no model answers
+	minChunks     = 2     // auto: map-reduce only when this many calls for each free slot are enough
 )
 
 //go:embed prompts/system.md

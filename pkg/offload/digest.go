@@ -53,12 +53,13 @@ func Digest(ctx context.Context, open func() (io.ReadCloser, error), q DigestReq
 		return nil, badInput("%v", err)
 	}
 	defer in.Close()
-	scan := newScan(runners.Hint{Exit: q.Exit, Command: q.Command})
+	hint := runners.Hint{Exit: q.Exit, Command: q.Command}
+	scan := runners.NewScanner(hint)
 	doc, err := digest.Scan(ctx, io.TeeReader(in, scan), digest.Options{Reopen: cleaned})
 	if err != nil {
 		return nil, err
 	}
-	out := &Digested{Result: scan.Result(), Kept: []Span{}}
+	out := &Digested{Result: scan.Result(hint), Kept: []Span{}}
 	if out.Failures == nil {
 		out.Failures = []runners.Failure{}
 	}

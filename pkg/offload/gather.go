@@ -65,13 +65,21 @@ func (c *call) run(ctx context.Context) error {
 	var printed atomic.Int64
 	stop := c.watch(&printed)
 	sink.seen = &printed
+	env := proc.CleanEnv(c.Env)
+	channel, done := c.attach(env)
+	defer done()
+	for _, kv := range channel.Env() {
+		name, value, _ := strings.Cut(kv, "=")
+		env = proc.SetEnv(env, name, value)
+	}
 	started := time.Now()
 	exit, err := c.Children.Run(ctx, proc.Spec{
-		Shell: c.req.Command, Dir: c.req.Dir, Env: proc.CleanEnv(c.Env),
+		Shell: c.req.Command, Dir: c.req.Dir, Env: env,
 		Stdout: sink, Stderr: sink, Timeout: limit,
 	})
 	stop()
 	out := sink.finish()
+	c.evidence = channel.Read()
 	if err != nil {
 		c.store.Remove(id)
 		return badInput("command: it could not be started: %v", err)
@@ -88,6 +96,25 @@ func (c *call) run(ctx context.Context) error {
 	}
 	c.mat.parts = []*part{{name: commandName, open: out.open}}
 	return nil
+}
+
+// attach prepares the side channels that tell whether a test run came to its end. Without a place for
+// their reports the text has to do.
+func (c *call) attach(env []string) (*runners.Channel, func()) {
+	none := func() {}
+	dir, err := os.MkdirTemp("", "legwork-run-")
+	if err != nil {
+		return &runners.Channel{}, none
+	}
+	channel, err := runners.Attach(runners.Setup{Command: c.req.Command, Dir: c.req.Dir, Env: env, Temp: dir})
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return &runners.Channel{}, none
+	}
+	return channel, func() {
+		_ = channel.Close()
+		_ = os.RemoveAll(dir)
+	}
 }
 
 // keep records the output so that it can be asked about again.
@@ -142,9 +169,9 @@ func (c *call) read(ctx context.Context) error {
 	}
 	defer text.Close()
 	var in io.Reader = text
-	var scan *boundedScan
+	var scan *runners.Scanner
 	if c.res.Ran != nil || len(c.mat.parts) == 1 {
-		scan = newScan(c.hint())
+		scan = runners.NewScanner(c.hint())
 		in = io.TeeReader(text, scan)
 	}
 	c.doc, err = digest.Scan(ctx, in, digest.Options{Reopen: c.mat.open})
@@ -155,7 +182,11 @@ func (c *call) read(ctx context.Context) error {
 		return fmt.Errorf("reading the material: %w", err)
 	}
 	if scan != nil {
-		if r := scan.Result(); r.Runner != "" {
+		r := scan.Result(c.hint())
+		if c.evidence.Channel != "" {
+			r.Apply(c.evidence)
+		}
+		if r.Runner != "" {
 			c.res.Run = &r
 			c.res.Notes = append(c.res.Notes, r.Notes...)
 		}

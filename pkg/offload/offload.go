@@ -138,7 +138,8 @@ type call struct {
 	store Store
 	start time.Time
 
-	tokens sync.Mutex // guards the token sums of res
+	evidence runners.Evidence // of the side channels attached to the command
+	tokens   sync.Mutex       // guards the token sums of res
 }
 
 // Run answers one request. Errors: *InputError and *RefusedError for what the caller can change,
