@@ -19,6 +19,7 @@ var foreignParts = []string{
 	"/usr/lib/", "/usr/local/lib/", "/usr/share/", "/usr/include/", "/usr/local/go/", "/libexec/src/", "/rustc/", "/.cargo/registry/",
 	"/.rustup/", "/go/pkg/mod/", "/gems/", "vendor/bundle/", "/vendor/phpunit/", "vendor/autoload.php", "<frozen ", "<anonymous>", "<internal:", "<string>", "/lib/ruby/", "/lib/python", "/.npm/",
 	"ext:core/", "ext:cli/", "https://deno.land/", "jar:file:", "native:",
+	"/node_guard.cjs", "/mocha_hooks.cjs", "legwork_pytest_probe", // our own probes, see channel.go
 	"/build/deps/", "/hostedtoolcache/", "/.bun/install/",
 }
 
