@@ -345,7 +345,7 @@ func TestCancelledFetch(t *testing.T) {
 func TestRawFile(t *testing.T) {
 	t.Parallel()
 	for from, want := range map[string]string{
-		"https://github.com/o/r/blob/main/a/b.go#L10":    "https://raw.githubusercontent.com/o/r/main/a/b.go",
+		"https://github.com/o/r/blob/main/a/b.go#L10":     "https://raw.githubusercontent.com/o/r/main/a/b.go",
 		"https://gitlab.com/o/r/-/blob/main/b.py?plain=1": "https://gitlab.com/o/r/-/raw/main/b.py",
 		"https://github.com/o/r/blob/main/n.ipynb":        "https://github.com/o/r/blob/main/n.ipynb",
 		"https://github.com/o/r":                          "https://github.com/o/r",
