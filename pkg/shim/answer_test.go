@@ -44,6 +44,7 @@ func TestAnswers(t *testing.T) {
 		{"a cut call never looks complete", toolStream("max_tokens", "Edit", `{"path":"x`), "[text:[The call of Edit was not executed: cut off by the output limit after 10 characters.]] max_tokens", "withheld"},
 		{"a call cut before its arguments", toolStream("max_tokens", "Edit"), "[text:[The call of Edit was not executed: cut off by the output limit before its arguments.]] max_tokens", "withheld"},
 		{"a call whole on the last token", toolStream("max_tokens", "Edit", `{"path":"x"}`), `[tool:Edit{"path":"x"}] tool_use`, "stop reason max_tokens became tool_use"},
+		{"a stop sequence that hit", append(textStream("", "hi")[:4:4], ev(`{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":"X"},"usage":{"output_tokens":1}}`), ev(`{"type":"message_stop"}`)), "[text:hi] stop_sequence", "stop reason end_turn became stop_sequence"},
 		{"missing ends", textStream("end_turn", "hi")[:4], "", "connection"},
 		{"missing block end and message end", append(textStream("end_turn", "hi")[:3:3], ev(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}`)), "[text:hi] end_turn", "missing end of a block"},
 		{"missing block start", append([]string{start, textStream("", "hi")[2]}, textStream("end_turn")[2:]...), "[text:hi] end_turn", "missing start of a block"},

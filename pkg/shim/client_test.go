@@ -168,6 +168,25 @@ func TestClientOverflowCompacts(t *testing.T) {
 	}
 }
 
+// A35 with the real client: an overflow found after the first ping still ends in a compaction.
+func TestClientLateOverflowCompacts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("alpha\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	over := `{"error":{"code":400,"message":"request (40000 tokens) exceeds the available context size (20000 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":40000,"n_ctx":20000}}`
+	f := newFake(t, tooling("Read", `{"file_path":`+quote(filepath.Join(dir, "a.txt"))+`}`),
+		answer{status: 400, json: over, before: 400 * time.Millisecond}, answer{status: 400, json: over},
+		answer{chunks: textStream("end_turn", "<summary>read a.txt, it holds alpha</summary>")},
+		answer{chunks: textStream("end_turn", "finished after compaction")})
+	s, addr := serveShim(t, Target{BaseURL: f.URL, Route: RouteNative, Kind: LlamaCPP, Window: 20000}, Options{PingEvery: 50 * time.Millisecond})
+	run := runClient(t, s, addr, dir, "Read a.txt and say what it holds.")
+	if run.exit != 0 || !strings.HasPrefix(gjson.Get(run.result, "result").Str, "finished") || s.Summary().Outcomes[Overflowed] != 2 {
+		t.Errorf("exit %d, summary %+v, result %s", run.exit, s.Summary(), run.result)
+	}
+}
+
 // extends checks that what follows a turn has all of its front, and nothing else changed but the answer's size.
 func extends(before, after string) error {
 	cut := func(b string) (string, string) {

@@ -76,6 +76,10 @@ func (m *meter) bound(r *request) (bound, guess int) {
 	return bound, guess
 }
 
+// minAnswer is the room in tokens an answer needs to be worth asking for. A prompt that leaves less counts as too long:
+// the client then compacts, while an answer cut after a few words would end the job.
+const minAnswer = 256
+
 // countLimit bounds one count. Near the limit it is worth waiting; a server that is busy with a long prompt answers
 // its tokenizer anyway.
 const countLimit = 20 * time.Second
@@ -93,8 +97,8 @@ func (s *Shim) measure(ctx context.Context, r *request, header http.Header, n *n
 		return fail
 	}
 	r.tokens, r.exact = tokens, exact
-	if exact && tokens >= w {
-		f := overflow(tokens, w)
+	if room := w - min(minAnswer, max(r.maxTokens, 1)); exact && tokens > room {
+		f := overflow(tokens, room)
 		return &f
 	}
 	// A guess alone refuses only what is hopeless: the server has the last word on the rest.

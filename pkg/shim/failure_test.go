@@ -92,24 +92,24 @@ func TestCountedBeforeSending(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("word ", 8000)
 	rows := []struct {
-		name       string
-		text       string
-		count      func(string) (int, string)
-		status     int
-		sent       int
-		message    string
-		maxTokens  int64
-		noCounting bool
+		name      string
+		text      string
+		count     func(string) (int, string)
+		status    int
+		sent      int
+		message   string
+		maxTokens int64
 	}{
-		{"fits for certain: not counted", "hi", nil, 200, 1, "", 100, false},
-		{"counted and fits", long, func(string) (int, string) { return 200, `{"input_tokens":8100}` }, 200, 1, "", 100, false},
-		{"counted and does not fit", long, func(string) (int, string) { return 200, `{"input_tokens":20500}` }, 400, 0, "prompt is too long: 20500 tokens > 20000 maximum", 0, false},
+		{"fits for certain: not counted", "hi", nil, 200, 1, "", 1000},
+		{"counted and fits", long, func(string) (int, string) { return 200, `{"input_tokens":8100}` }, 200, 1, "", 1000},
+		{"counted and does not fit", long, func(string) (int, string) { return 200, `{"input_tokens":20500}` }, 400, 0, "prompt is too long: 20500 tokens > 19744 maximum", 0},
 		{"vLLM's count fails above the window", long, func(string) (int, string) {
 			return 400, `{"error":{"message":"This model's maximum context length is 20000 tokens. However, your prompt contains at least 20001 input tokens"}}`
-		}, 400, 0, "> 20000 maximum", 0, false},
-		{"no counter: estimated and sent", long, nil, 200, 1, "", 100, false},
-		{"no counter: hopeless", strings.Repeat(long, 4), nil, 400, 0, "> 20000 maximum", 0, false},
-		{"A31 clamped to what is left", long, func(string) (int, string) { return 200, `{"input_tokens":19950}` }, 200, 1, "", 50, false},
+		}, 400, 0, "> 20000 maximum", 0},
+		{"no counter: estimated and sent", long, nil, 200, 1, "", 1000},
+		{"no counter: hopeless", strings.Repeat(long, 4), nil, 400, 0, "> 20000 maximum", 0},
+		{"A31 clamped to what is left", long, func(string) (int, string) { return 200, `{"input_tokens":19500}` }, 200, 1, "", 500},
+		{"no room for an answer", long, func(string) (int, string) { return 200, `{"input_tokens":19950}` }, 400, 0, "prompt is too long: 19950 tokens > 19744 maximum", 0},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestCountedBeforeSending(t *testing.T) {
 			f := newFake(t, answer{chunks: textStream("end_turn", "ok")})
 			f.count = row.count
 			r := newRig(t, f, func(target *Target, _ *Options) { target.Window = 20000 })
-			got := r.post(t, `{"model":"m","max_tokens":100,"stream":true,"messages":[{"role":"user","content":`+quote(row.text)+`}]}`)
+			got := r.post(t, `{"model":"m","max_tokens":1000,"stream":true,"messages":[{"role":"user","content":`+quote(row.text)+`}]}`)
 			if got.status != row.status || !strings.Contains(got.body, row.message) {
 				t.Fatalf("%d %s", got.status, clip(got.body, 300))
 			}
@@ -131,6 +131,23 @@ func TestCountedBeforeSending(t *testing.T) {
 				t.Errorf("outcome %s", r.record(t, 0).Outcome)
 			}
 		})
+	}
+}
+
+// A35: an overflow that only shows after the first ping ends the stream with an error the client answers with a
+// request that is not streamed, and that one gets the real status.
+func TestLateOverflow(t *testing.T) {
+	t.Parallel()
+	late := answer{status: 400, before: 200 * time.Millisecond, json: `{"error":{"message":"request (6009 tokens) exceeds the available context size (2048 tokens)","code":400}}`}
+	r := newRig(t, newFake(t, late), func(_ *Target, o *Options) { o.PingEvery = 20 * time.Millisecond })
+	got := r.post(t, ask(""))
+	last := got.events[len(got.events)-1]
+	if got.status != 200 || got.events[0].event != "ping" || last.event != "error" || !strings.Contains(last.data, "prompt is too long: 6009 tokens > 2048 maximum") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	got = r.post(t, strings.Replace(ask(""), `"stream":true`, `"stream":false`, 1))
+	if got.status != 400 || !strings.Contains(got.body, "prompt is too long") {
+		t.Errorf("%d %s", got.status, got.body)
 	}
 }
 

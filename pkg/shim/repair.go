@@ -215,16 +215,12 @@ func (p *repairer) missingStart(kind, data string) *outBlock {
 
 func (p *repairer) appendText(b *outBlock, s, data string) {
 	p.outBytes += len(s)
-	if b.gate != nil || b.live {
-		if b.text.Len()+len(s) <= maxKept || b.gate != nil && !b.live {
-			b.text.WriteString(s)
-		}
-	}
 	if b.live {
 		p.keep(s)
 		p.pass(b, data)
 		return
 	}
+	b.text.WriteString(s)
 	b.events = append(b.events, data)
 	if b.gate == nil || b.gate.feed(s) || len(p.queue) != 1 {
 		return
@@ -495,9 +491,6 @@ func (p *repairer) end() {
 		if b.kind == "tool_use" {
 			p.rec.Calls++
 		}
-		if b.kind == "text" {
-			p.keepHeld(b)
-		}
 		p.release(b)
 	}
 	p.queue = nil
@@ -512,13 +505,6 @@ func (p *repairer) end() {
 	_ = p.out.emit("message_stop", `{"type":"message_stop"}`)
 }
 
-// keepHeld makes a released block's events match its text.
-func (p *repairer) keepHeld(b *outBlock) {
-	if len(b.events) == 0 && text(get(b.start, "content_block"), "text") == "" && b.text.Len() > 0 {
-		b.events = []string{`{"type":"content_block_delta","index":` + strconv.Itoa(b.index) + `,"delta":{"type":"text_delta","text":` + quote(b.text.String()) + `}}`}
-	}
-}
-
 // finalDelta is message_delta with a stop reason that fits the blocks, and a usage.
 func (p *repairer) finalDelta(hasTool bool) string {
 	stop := p.stop
@@ -527,6 +513,9 @@ func (p *repairer) finalDelta(hasTool bool) string {
 		stop = "tool_use"
 	case !hasTool && (stop == "" || stop == "tool_use"):
 		stop = "end_turn"
+	}
+	if stop == "end_turn" && text(get(p.delta, "delta"), "stop_sequence") != "" {
+		stop = "stop_sequence" // llama-server tells the sequence but not the reason
 	}
 	data := p.delta
 	if data == "" {

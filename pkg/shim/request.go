@@ -268,6 +268,9 @@ func (r *request) clamp(body string, window int, n *notes) string {
 		return body
 	}
 	left := max(window-r.tokens, 1)
+	if !r.exact {
+		left = max(left, minAnswer) // a guess must not starve the answer
+	}
 	if r.maxTokens > 0 && r.maxTokens <= left {
 		return body
 	}

@@ -159,13 +159,18 @@ func TestClamp(t *testing.T) {
 	}
 	for _, row := range rows {
 		r := parseRequest(row.body)
-		r.tokens = row.tokens
+		r.tokens, r.exact = row.tokens, true
 		got := r.clamp(row.body, 20000, &notes{})
 		if n := gjson.Get(got, "max_tokens").Int(); int(n) != row.want {
 			t.Errorf("%s: max_tokens %d, want %d", row.name, n, row.want)
 		}
 	}
-	r := parseRequest(`{"max_tokens":32000,"thinking":{"type":"enabled","budget_tokens":31999}}`)
+	r := parseRequest(`{"max_tokens":64000}`)
+	r.tokens = 30000
+	if got := r.clamp(r.in, 20000, &notes{}); got != `{"max_tokens":256}` {
+		t.Errorf("a guess starves the answer: %s", got)
+	}
+	r = parseRequest(`{"max_tokens":32000,"thinking":{"type":"enabled","budget_tokens":31999}}`)
 	r.tokens = 15000
 	if got := r.clamp(r.in, 20000, &notes{}); got != `{"max_tokens":5000}` {
 		t.Errorf("thinking budget above the answer: %s", got)

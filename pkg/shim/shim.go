@@ -186,6 +186,10 @@ func (s *Shim) Serve(ctx context.Context, ln net.Listener) error {
 
 // ServeHTTP implements http.Handler.
 func (s *Shim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusOK) // the client's reachability test, sent without a key
+		return
+	}
 	path, ok := s.admit(r)
 	if !ok {
 		writeFailure(w, failure{status: http.StatusForbidden, kind: "permission_error",
@@ -199,8 +203,6 @@ func (s *Shim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveCount(w, r)
 	case path == "/v1/models" && r.Method == http.MethodGet:
 		s.serveModels(w)
-	case r.Method == http.MethodHead:
-		w.WriteHeader(http.StatusOK) // the client's reachability test
 	default:
 		writeFailure(w, failure{status: http.StatusNotFound, kind: "not_found_error",
 			message: r.Method + " " + path + " is not served here; POST /v1/messages is"})

@@ -399,6 +399,45 @@ func TestServeRefusesOpenPorts(t *testing.T) {
 	}
 }
 
+// The job's end cuts what is in flight and frees the server.
+func TestServeEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, answer{chunks: textStream("end_turn", "hi")[:3], after: silent(make(chan struct{}))})
+	s, err := New(Target{BaseURL: f.URL, Route: RouteNative}, Options{Token: "tok"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ln, err := Listen(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, ln) }()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+ln.Addr().String()+"/tok/v1/messages", strings.NewReader(ask("")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	ch := lines(t, resp.Body)
+	for f := next(t, ch); f.event != "content_block_delta"; f = next(t, ch) {
+	}
+	stop()
+	select {
+	case <-f.gone:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the server still works for a job that ended")
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	_ = s.Close()
+}
+
 func TestRecordsMaskSecrets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
