@@ -137,7 +137,7 @@ func (c *counter) numbersBeside(line []byte) string {
 		case len(out) >= 6:
 		case c.q.names(f.next, true):
 			out = append(out, f.raw+" "+f.nextWord)
-		case c.q.names(f.label, true):
+		case f.nextWord == "" && c.q.names(f.label, true):
 			out = append(out, f.word+" "+f.raw)
 		}
 	})

@@ -10,9 +10,44 @@ import (
 
 const (
 	defaultKeep = 16 << 20
-	wordSlots   = 1 << 20 // counters of the word sketch, 4 MiB
-	numberSlots = 1 << 18
+	// sketchBits are the sizes of the word counters: the small one for the first sketchSmall bytes of a
+	// text, the large one (4 MiB) for what comes after.
+	sketchBits      = 16
+	sketchBitsLarge = 20
+	sketchSmall     = 1 << 20
 )
+
+// sketch counts words by hash. Two words may share a counter, so a count is an upper bound: a word that
+// counts 0 is certainly not in the text.
+type sketch struct{ small, large []uint32 }
+
+func (s *sketch) add(h uint64, large bool) {
+	switch {
+	case !large:
+		if s.small == nil {
+			s.small = make([]uint32, 1<<sketchBits)
+		}
+		s.small[slotOf(h, sketchBits)]++
+	default:
+		if s.large == nil {
+			s.large = make([]uint32, 1<<sketchBitsLarge)
+		}
+		s.large[slotOf(h, sketchBitsLarge)]++
+	}
+}
+
+func (s *sketch) count(h uint64) int {
+	n := 0
+	if s.small != nil {
+		n += int(s.small[slotOf(h, sketchBits)])
+	}
+	if s.large != nil {
+		n += int(s.large[slotOf(h, sketchBitsLarge)])
+	}
+	return n
+}
+
+func slotOf(h uint64, bits int) uint64 { return (h >> 1) * 0x9e3779b97f4a7c15 >> (64 - bits) }
 
 // Doc is a scanned text. It is safe for use by several goroutines at once.
 type Doc struct {
@@ -23,11 +58,9 @@ type Doc struct {
 	bytes     int64
 	long      int // lines longer than maxPiece
 	templates *templateTable
-	// wordDF and numberDF count words by hash. Two words may share a counter, so a count is an upper
-	// bound: a word that counts 0 is certainly not in the text.
-	wordDF   []uint32
-	numberDF []uint32
-	density  density
+	words     sketch
+	numbers   sketch // apart, since every request id would else fill a counter of a word
+	density   density
 }
 
 // Scan reads r to its end. It keeps templates, word counts and sizes, and the text itself when it is
@@ -36,7 +69,7 @@ func Scan(ctx context.Context, r io.Reader, opt Options) (*Doc, error) {
 	if opt.Keep == 0 {
 		opt.Keep = defaultKeep
 	}
-	d := &Doc{opt: opt, kept: true, templates: newTemplateTable(), wordDF: make([]uint32, wordSlots), numberDF: make([]uint32, numberSlots)}
+	d := &Doc{opt: opt, kept: true, templates: newTemplateTable()}
 	var t tokenizer
 	s := splitter{fn: func(p piece) error { d.learn(&t, p); return nil }}
 	err := eachBlock(ctx, r, func(b []byte) error {
@@ -69,11 +102,12 @@ func (d *Doc) keep(b []byte) {
 // learn counts the words and the template of a piece.
 func (d *Doc) learn(t *tokenizer, p piece) {
 	t.run(p.text)
+	large := d.bytes > sketchSmall
 	for _, h := range t.hashes {
 		if h&1 == 0 {
-			d.wordDF[wordSlot(h)]++
+			d.words.add(h, large)
 		} else {
-			d.numberDF[numberSlot(h)]++
+			d.numbers.add(h, large)
 		}
 	}
 	if p.off == 0 && p.more {
@@ -84,15 +118,12 @@ func (d *Doc) learn(t *tokenizer, p piece) {
 	}
 }
 
-func wordSlot(h uint64) uint64   { return (h >> 1 * 0x9e3779b97f4a7c15) >> 44 }
-func numberSlot(h uint64) uint64 { return (h >> 1 * 0x9e3779b97f4a7c15) >> 46 }
-
 // df is how many times the word with this hash stands in the text, at most.
 func (d *Doc) df(h uint64) int {
 	if h&1 == 0 {
-		return int(d.wordDF[wordSlot(h)])
+		return d.words.count(h)
 	}
-	return int(d.numberDF[numberSlot(h)])
+	return d.numbers.count(h)
 }
 
 // idf is the weight of a word that stands in n lines, 1 for one that stands in none.

@@ -73,10 +73,13 @@ func wordEnd(b []byte, i int) int {
 		j++
 	}
 	if j-i > 1 { // CAPITALS, or an acronym glued to a Capitalised word ("HTTPServer")
-		if j < len(b) && classes[b[j]] == clsLower && !pluralOfAcronym(b, j) {
-			return j - 1
+		switch {
+		case j == len(b) || classes[b[j]] != clsLower:
+			return j
+		case pluralOfAcronym(b, j):
+			return j + 1
 		}
-		return j
+		return j - 1
 	}
 	for j < len(b) && classes[b[j]] == clsLower {
 		j++
