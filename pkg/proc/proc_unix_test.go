@@ -582,7 +582,7 @@ func TestEnvironmentC18(t *testing.T) {
 	env := CleanEnv(append(os.Environ(), "GIT_DIR=/nowhere", "GIT_INDEX_FILE=/nowhere/i", "GIT_PREFIX=x/", "KEEP=me"))
 	exit, out := run(t, Spec{
 		Dir: dir, Env: env,
-		Shell: `echo "$KEEP $GIT_DIR$GIT_INDEX_FILE$GIT_PREFIX $GIT_TERMINAL_PROMPT"; echo "$PWD"; test -n "$LEGWORK_CALL"`,
+		Shell: `echo "$KEEP $GIT_DIR$GIT_INDEX_FILE$GIT_PREFIX $GIT_TERMINAL_PROMPT"; echo "$PWD"; test -n "$_LEGWORK_CALL"`,
 	})
 	if want := "me  0\n" + dir + "\n"; exit.Code != 0 || out != want {
 		t.Errorf("%v %q, want %q", exit, out, want)

@@ -19,7 +19,7 @@ import (
 const (
 	killWait  = 5 * time.Second        // a process in uninterruptible sleep ignores SIGKILL: then we go on without it
 	quietWait = 150 * time.Millisecond // how long the output may be held open, silent, after the main process ended
-	markName  = "LEGWORK_CALL"
+	markName  = "_LEGWORK_CALL"        // the underscore keeps it apart from the settings, LEGWORK_<KEY>
 )
 
 // Process is a started child. Its methods are safe for concurrent use.

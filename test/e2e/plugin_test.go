@@ -17,23 +17,24 @@ import (
 	"legwork/test/e2e/claude"
 )
 
-// binary is legwork, built once for all tests.
+// binary is legwork, built once for all tests that need it.
 var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "legwork-e2e-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "legwork")
+	path := filepath.Join(os.Getenv(buildDir), "legwork")
 	cmd := exec.Command("go", "build", "-o", path, "legwork/cmd/legwork")
 	cmd.Stderr = os.Stderr
 	return path, cmd.Run()
 })
 
+const buildDir = "LEGWORK_E2E_BUILD" // where TestMain lets binary build
+
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := binary(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
+	dir, err := os.MkdirTemp("", "legwork-e2e-")
+	if err != nil {
+		panic(err)
 	}
+	_ = os.Setenv(buildDir, dir)
+	code := m.Run()
+	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }
 

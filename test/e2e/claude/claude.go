@@ -67,10 +67,14 @@ func Find() (bin, why string) {
 		return bin, ""
 	}
 	_, file, _, _ := runtime.Caller(0)
-	roots := []string{filepath.Join(filepath.Dir(file), "..", "node_modules")}
-	if cache, err := os.UserCacheDir(); err == nil {
-		roots = append([]string{filepath.Join(cache, "legwork", "e2e", "node_modules")}, roots...)
+	var roots []string
+	if cache := os.Getenv("XDG_CACHE_HOME"); cache != "" {
+		roots = append(roots, filepath.Join(cache, "legwork/e2e/node_modules"))
 	}
+	if home, err := os.UserHomeDir(); err == nil {
+		roots = append(roots, filepath.Join(home, ".cache/legwork/e2e/node_modules"))
+	}
+	roots = append(roots, filepath.Join(filepath.Dir(file), "../node_modules"))
 	arch := strings.Replace(runtime.GOARCH, "amd64", "x64", 1)
 	name := strings.Replace(runtime.GOOS, "windows", "win32", 1) + "-" + arch
 	for _, root := range roots {
