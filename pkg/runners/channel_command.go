@@ -16,6 +16,7 @@ type program struct {
 	path string   // as written
 	args []string // without the name
 	sets []string // variables assigned in front of it
+	dir  string   // where it runs
 }
 
 // has reports whether an argument equals a or begins with "a=".
@@ -66,7 +67,20 @@ func programs(command, dir string, depth int) []program {
 			}
 			words = append(words, lit)
 		}
-		out = append(out, unwrap(words, sets, dir, depth)...)
+		if len(words) == 2 && words[0] == "cd" && words[1] != "\x00" {
+			if filepath.IsAbs(words[1]) {
+				dir = words[1]
+			} else {
+				dir = filepath.Join(dir, words[1])
+			}
+			return true
+		}
+		for _, p := range unwrap(words, sets, dir, depth) {
+			if p.dir == "" {
+				p.dir = dir
+			}
+			out = append(out, p)
+		}
 		return true
 	})
 	return out

@@ -49,7 +49,7 @@ func events(path string) []event {
 func readEvents(c *Channel, p part) Evidence {
 	e := Evidence{Channel: p.name}
 	open, begun := map[int]int{}, false
-	last := map[string]string{}
+	last, pending := map[string]string{}, map[string]bool{}
 	var order []string
 	for _, v := range events(p.file) {
 		switch v.Kind {
@@ -60,7 +60,10 @@ func readEvents(c *Channel, p part) Evidence {
 			open[v.PID]--
 		case "plan":
 			e.Planned = num(val(e.Planned) + v.N)
+		case "open":
+			pending[v.ID] = true
 		case "test":
+			delete(pending, v.ID)
 			if _, ok := last[v.ID]; !ok {
 				order = append(order, v.ID)
 			}
@@ -81,7 +84,11 @@ func readEvents(c *Channel, p part) Evidence {
 			e.Skipped = append(e.Skipped, id)
 		}
 	}
-	e.Started, e.Finished = begun, begun
+	for id := range pending {
+		e.Lost = append(e.Lost, id)
+	}
+	slices.Sort(e.Lost)
+	e.Started, e.Finished = begun, begun && len(pending) == 0
 	for _, n := range open {
 		e.Finished = e.Finished && n <= 0
 	}

@@ -37,7 +37,7 @@ func probes() []probe {
 		{"cargo test", isCargoTest, attachCargo},
 		{"rspec", func(p program) bool { return p.name == "rspec" && !p.assigns("SPEC_OPTS") }, attachRspec},
 		{"googletest", func(p program) bool {
-			return (p.name == "ctest" || strings.Contains(p.path, "/")) && !p.assigns("GTEST_OUTPUT") && !p.has("--gtest_output")
+			return strings.Contains(p.path, "/") && !p.assigns("GTEST_OUTPUT") && !p.has("--gtest_output")
 		}, attachGtest},
 		{"ctest", func(p program) bool { return p.name == "ctest" }, attachCtest},
 		{"prove", func(p program) bool { return p.name == "prove" && !p.assigns("PERL_TEST_HARNESS_DUMP_TAP") }, attachProve},
@@ -60,7 +60,7 @@ func attachGuard(c *Channel, progs []program) error {
 		case p.name == "jest" && jestFits(p):
 			marks["JEST"] = c.report("jest.json")
 			c.parts = append(c.parts, part{"jest", "jest", c.report("jest.json"), readJest})
-		case p.name == "vitest" && vitestFits(p, c.setup.Dir):
+		case p.name == "vitest" && vitestFits(p, p.dir):
 			marks["VITEST"] = c.report("vitest.json")
 			c.parts = append(c.parts, part{"vitest", "vitest", c.report("vitest.json"), readJest})
 		}
@@ -396,6 +396,7 @@ func attachCtest(c *Channel, progs []program) error {
 		if p.name != "ctest" {
 			continue
 		}
+		dir = p.dir
 		for i, a := range p.args {
 			if a == "--test-dir" && i+1 < len(p.args) {
 				dir = filepath.Join(dir, p.args[i+1])
