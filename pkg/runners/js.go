@@ -86,7 +86,7 @@ func jsLoadError(lines []string) (b BuildError, ok bool) {
 			if !strings.Contains(s, "rror") && !strings.HasPrefix(s, "Cannot find") {
 				continue
 			}
-			b.Message = s
+			b.Message = strings.TrimPrefix(s, "Exception during run: ")
 			if j := strings.Index(s, " imported from "); j >= 0 {
 				b.File = strings.Trim(strings.TrimSpace(s[j+len(" imported from "):]), "'\"")
 			}
@@ -123,7 +123,8 @@ func jsLoadError(lines []string) (b BuildError, ok bool) {
 // "SyntaxError:".
 func syntaxPlace(lines []string, i int) (string, int) {
 	for j := i - 1; j >= 0 && j >= i-8; j-- {
-		s := strings.TrimSpace(lines[j])
+		s := strings.TrimPrefix(strings.TrimSpace(lines[j]), "Exception during run: ")
+		s = strings.TrimPrefix(s, "file://")
 		if p, n, c, ok := splitPos(s); ok && c == 0 && n > 0 && !strings.Contains(p, " ") && strings.ContainsAny(p, "/\\.") {
 			return p, n
 		}

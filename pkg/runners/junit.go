@@ -145,6 +145,9 @@ func parseJUnit(t *Text, f *finding) {
 	var pass, fail, skip, errs int
 	for _, c := range r.cases {
 		switch {
+		case who == "vitest" && c.Name == c.Class && looksLikeFile(c.Name):
+			errs++ // the file did not load
+			vitestBlock(t, f, "Failed Suites", c.Name, strings.Split(junitText(append(c.Failure, c.Error...)), "\n"))
 		case len(c.Error) > 0 && who != "mocha" && len(c.Failure) == 0:
 			errs++
 			junitFail(t, f, who, c, c.Error)
@@ -210,6 +213,15 @@ func junitWriter(r junitReport) string {
 		}
 	}
 	return ""
+}
+
+// junitText is all that the faults say.
+func junitText(faults []junitFault) string {
+	var parts []string
+	for _, x := range faults {
+		parts = append(parts, strings.TrimSpace(x.Text))
+	}
+	return strings.Join(parts, "\n")
 }
 
 // junitFail turns a case into a failure.

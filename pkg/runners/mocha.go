@@ -147,7 +147,7 @@ func mochaTitle(t *Text, i int, first string) (path []string, next int) {
 }
 
 func mochaFail(t *Text, f *finding, path []string, body []string) {
-	x := Failure{ID: jsID(path...), Message: jsMessage(body)}
+	x := Failure{ID: jsID(path...), Message: strings.TrimSpace(jsMessage(body))}
 	if fr, ok := ownFrame(body); ok {
 		x.File, x.Line = cleanPath(fr.path, t.Hint.Dir), fr.line
 	}
@@ -171,6 +171,17 @@ func mochaNoSummary(t *Text, f *finding) {
 		b.File = cleanPath(b.File, t.Hint.Dir)
 		f.build(b)
 		f.suite(SuiteFailure{Kind: SuiteLoad, File: b.File, Line: b.Line, Message: b.Message})
+		f.State = StateBuildFailed
+		return
+	}
+	if i := t.Find("Exception during run: ", 0); i >= 0 {
+		body := t.Slice(i, min(i+30, t.Len())).lines
+		s := SuiteFailure{Kind: SuiteLoad, Message: strings.TrimPrefix(strings.TrimSpace(jsMessage(body)), "Exception during run: ")}
+		if fr, ok := ownFrame(body); ok {
+			s.File, s.Line = cleanPath(fr.path, t.Hint.Dir), fr.line
+		}
+		f.suite(s)
+		f.build(BuildError{File: s.File, Line: s.Line, Message: s.Message})
 		f.State = StateBuildFailed
 		return
 	}

@@ -20,11 +20,16 @@ func tapFlavour(d tapDoc, t *Text) string {
 			tape = true
 		}
 	}
+	if d.braces && !t.Has("# time=") {
+		return "tap-stream"
+	}
 	for _, p := range d.points {
 		switch {
+		case d.braces && looksLikeFile(p.name):
+			return "vitest"
 		case p.get("failureType") != nil || p.get("duration_ms") != nil:
 			return "node-test"
-		case p.brace || strings.Contains(p.name, " > ") && looksLikeFile(firstPart(p.name)):
+		case strings.Contains(p.name, " > ") && looksLikeFile(firstPart(p.name)):
 			return "vitest"
 		case strings.Contains(p.name, " › "):
 			return "ava"
@@ -161,7 +166,9 @@ func tapPoints(t *Text, d tapDoc, flavour string, f *finding) (files []string) {
 				files = append(files, p.name)
 			}
 		default:
-			c.fail++
+			if flavour != "vitest" || !looksLikeFile(p.name) {
+				c.fail++
+			}
 			tapFail(t, p, flavour, f)
 		}
 	}
@@ -203,6 +210,12 @@ func tapFail(t *Text, p tapPoint, flavour string, f *finding) {
 			f.worse(StateDidNotFinish)
 			x.Message = "the test did not come to its end"
 		}
+	}
+	if flavour == "vitest" && looksLikeFile(p.name) {
+		f.build(BuildError{File: p.name, Message: x.Message})
+		f.suite(SuiteFailure{Kind: SuiteLoad, Name: p.name, File: p.name, Message: x.Message})
+		f.worse(StateBuildFailed)
+		return
 	}
 	if looksLikeFile(p.name) && len(p.path) == 0 {
 		tapFileFail(t, p, x, f)
@@ -291,6 +304,7 @@ func tapMessage(p tapPoint) string {
 	add("", p.text("message"))
 	if e := p.get("error"); e != nil && len(e.block) > 0 {
 		if m := p.sub("error", "message"); m != "" {
+			m = strings.TrimPrefix(m, `"`)
 			out = out[:0]
 			add("", m)
 		}

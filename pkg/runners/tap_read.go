@@ -15,6 +15,7 @@ type tapDoc struct {
 	top      int        // top-level points
 	bailed   string     // reason of "Bail out!"
 	bail     bool
+	braces   bool // subtests in "{ }", as vitest and buffered TAP print them
 	cut      bool // subtests were open at the end, or the last diagnostics did not end
 }
 
@@ -254,7 +255,7 @@ func (r *tapReader) line(i int) int {
 	case s == "}" && len(r.braces) > 0:
 		b := r.braces[len(r.braces)-1]
 		r.braces = r.braces[:len(r.braces)-1]
-		b.brace = false
+		b.brace, r.doc.braces = false, true
 		r.add(b)
 		r.seen(i)
 	case strings.HasPrefix(s, "Bail out!"):
@@ -360,10 +361,19 @@ func (r *tapReader) prefix(c int, name string) {
 func (r *tapReader) yaml(p *tapPoint, i int) int {
 	base := indent(r.t.Line(i))
 	keys := -1
+	quoted := false // inside a double-quoted value with raw newlines
 	for i++; i < r.t.Len(); i++ {
 		l := r.t.Line(i)
 		s := strings.TrimSpace(l)
 		ind := indent(l)
+		if quoted {
+			quoted = !strings.HasSuffix(s, `"`) || strings.HasSuffix(s, `\\"`)
+			if n := len(p.diag); n > 0 {
+				p.diag[n-1].block = append(p.diag[n-1].block, strings.Repeat(" ", base+4)+s)
+			}
+			continue
+		}
+		quoted = openQuote(s)
 		if s == "..." && ind <= base+2 {
 			return i
 		}
@@ -388,6 +398,12 @@ func (r *tapReader) yaml(p *tapPoint, i int) int {
 	}
 	r.doc.cut = true
 	return r.t.Len() - 1
+}
+
+// openQuote: a value starts with a double quote and does not end in this line.
+func openQuote(s string) bool {
+	_, v, ok := strings.Cut(s, ": ")
+	return ok && strings.HasPrefix(v, `"`) && (len(v) == 1 || !strings.HasSuffix(v, `"`) || strings.HasSuffix(v, `\"`))
 }
 
 // finish closes what is open: names of subtests that never ended become the

@@ -116,7 +116,10 @@ func vitestCounts(t *Text, i int, f *finding) {
 			case "skipped":
 				f.Tests.Skipped = num(n)
 			case "todo":
-				f.Tests.Todo = num(n)
+				bump(&f.Tests.Todo, n)
+			case "expected":
+				bump(&f.Tests.Todo, n)
+				f.extra("expected fail", n)
 			}
 		}
 	}
@@ -281,6 +284,10 @@ func vitestBlock(t *Text, f *finding, section, title string, body []string) {
 		return
 	}
 	file, _, _ = strings.Cut(title, " [ ")
+	if i := t.Find("❯ "+file+" (", 0); i >= 0 && !strings.Contains(t.Line(i), " (0 test") {
+		f.suite(SuiteFailure{Kind: SuiteHook, Name: file, File: x.File, Line: x.Line, Message: msg}) // its tests ran
+		return
+	}
 	if x.Line == 0 {
 		x.File = file
 	}
@@ -296,6 +303,9 @@ func vitestBlock(t *Text, f *finding, section, title string, body []string) {
 				b.File, b.Line, b.Col = cleanPath(q, t.Hint.Dir), n, c
 			}
 		}
+	}
+	if b.File == "/"+file {
+		b.File = file // vite prints it from its root
 	}
 	f.suite(SuiteFailure{Kind: SuiteLoad, Name: file, File: b.File, Line: b.Line, Message: msg})
 	f.build(b)
