@@ -12,6 +12,11 @@ import (
 // foldAfter is how many lines of one template a chunk holds before further ones are only counted.
 const foldAfter = 12
 
+const (
+	minChunk   = 100 // tokens; a part may be larger by one piece of a line
+	noteTokens = 20
+)
+
 var errStop = errors.New("stop")
 
 // Chunks cuts the whole text into parts of about tokens tokens, at line boundaries. A line longer than a
@@ -19,7 +24,7 @@ var errStop = errors.New("stop")
 // earlier ones of it are counted in Folded, and a note stands where they were.
 func (d *Doc) Chunks(ctx context.Context, tokens int) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
-		w := chunkWriter{limit: max(200, int(float64(tokens)*d.BytesPerToken())), bpt: d.BytesPerToken(), yield: yield}
+		w := chunkWriter{limit: max(tokens, minChunk), yield: yield}
 		w.reset()
 		err := d.each(ctx, w.add)
 		if err == nil && w.b.Len()+w.run > 0 {
@@ -32,8 +37,7 @@ func (d *Doc) Chunks(ctx context.Context, tokens int) iter.Seq2[Chunk, error] {
 }
 
 type chunkWriter struct {
-	limit int // bytes
-	bpt   float64
+	limit int // tokens
 	yield func(Chunk, error) bool
 	b     strings.Builder
 	c     Chunk
@@ -49,7 +53,8 @@ func (w *chunkWriter) reset() {
 
 func (w *chunkWriter) add(p piece) error {
 	no := strconv.Itoa(p.no)
-	if w.b.Len() > 0 && w.b.Len()+len(no)+len(p.text)+80 > w.limit {
+	n := estimate(p.text) + len(no) + 2
+	if w.b.Len() > 0 && w.c.Tokens+n+noteTokens > w.limit {
 		if err := w.flush(); err != nil {
 			return err
 		}
@@ -68,6 +73,7 @@ func (w *chunkWriter) add(p piece) error {
 		return nil
 	}
 	w.note()
+	w.c.Tokens += n
 	w.b.WriteString(no)
 	w.b.WriteString(": ")
 	w.b.Write(p.text)
@@ -78,6 +84,7 @@ func (w *chunkWriter) add(p piece) error {
 // note says how many lines were folded just before.
 func (w *chunkWriter) note() {
 	if w.run > 0 {
+		w.c.Tokens += noteTokens
 		fmt.Fprintf(&w.b, "(%d lines like earlier ones, from line %d)\n", w.run, w.from)
 		w.run = 0
 	}
@@ -86,7 +93,6 @@ func (w *chunkWriter) note() {
 func (w *chunkWriter) flush() error {
 	w.note()
 	w.c.Text = w.b.String()
-	w.c.Tokens = int(float64(len(w.c.Text))/w.bpt) + 1
 	c := w.c
 	w.reset()
 	if !w.yield(c, nil) {
