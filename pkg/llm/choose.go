@@ -188,7 +188,7 @@ func soleOfFirst(cs []candidate) []candidate {
 
 // choiceOf puts the endpoint with most free slots first.
 func choiceOf(cfg *Settings, found []candidate, how string) Choice {
-	slices.SortStableFunc(found, func(a, b candidate) int { return free(b.st.Slots) - free(a.st.Slots) })
+	slices.SortStableFunc(found, func(a, b candidate) int { return b.st.Slots.Free() - a.st.Slots.Free() })
 	c := found[0]
 	out := Choice{
 		Model: c.m.ID, Endpoint: c.st.Name, Backend: c.st.Backend, Window: c.m.Window, MaxWindow: c.m.MaxWindow,
@@ -207,8 +207,9 @@ func choiceOf(cfg *Settings, found []candidate, how string) Choice {
 	return out
 }
 
-// free counts free slots: our own bookkeeping first, then what others keep busy.
-func free(s Slots) int { return s.Total - s.Held - max(0, s.Busy+s.Waiting-s.Held) }
+// Free counts free slots, negative when calls queue: our own bookkeeping first,
+// then what other clients keep busy as far as the server tells.
+func (s Slots) Free() int { return s.Total - s.Held - max(0, s.Busy+s.Waiting-s.Held) }
 
 func (s *Settings) endpointNames() []string {
 	var names []string

@@ -133,7 +133,7 @@ func TestLiveLlamaServerQueue(t *testing.T) {
 			})
 		}
 		llmtest.Await(t, "both slots are busy", func() bool { r.forget("e"); return probe(t, r)[0].Slots.Busy == 2 })
-		if f := free(probe(t, r)[0].Slots); f != 0 {
+		if f := probe(t, r)[0].Slots.Free(); f != 0 {
 			t.Errorf("%d slots free", f)
 		}
 		done := make(chan error, 1)

@@ -119,8 +119,7 @@ func (r *Registry) probeNow(ctx context.Context, s *server, limit time.Duration)
 func (r *Registry) dress(cfg *Settings, s *server, st *EndpointStatus) {
 	st.Name, st.BaseURL, st.Host, st.Notes = s.Name, publicURL(s.root), s.Host, s.Notes
 	st.Detail = s.redact(st.Detail)
-	models := make([]Model, len(st.Models))
-	copy(models, st.Models)
+	models := append(unlisted(cfg, s, st), st.Models...)
 	for i := range models {
 		m := &models[i]
 		s.learned.mu.Lock()
@@ -149,6 +148,24 @@ func (r *Registry) dress(cfg *Settings, s *server, st *EndpointStatus) {
 	st.Models = models
 	st.Slots.Total = slotTotal(cfg, s, st.Slots.Server)
 	st.Slots.Held, st.Slots.Others = r.slots.held(s.key)
+}
+
+// unlisted are models the user says are behind a gateway that does not list them.
+func unlisted(cfg *Settings, s *server, st *EndpointStatus) []Model {
+	if st.State != Up || st.Backend != OpenAI && st.Backend != Anthropic {
+		return nil
+	}
+	var out []Model
+	for _, n := range cfg.Models {
+		id := n.served()
+		if n.Endpoint != s.Name || strings.ContainsAny(id, "*?") {
+			continue
+		}
+		if t, _ := matchAll(id, st.Models); t == tierNone {
+			out = append(out, Model{ID: id, Loaded: true, Caps: guessCaps(id)})
+		}
+	}
+	return out
 }
 
 // prober fills one EndpointStatus.

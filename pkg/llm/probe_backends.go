@@ -46,7 +46,9 @@ func (p *prober) llamaCpp(ctx context.Context) {
 		}
 		m.MaxWindow = max(int(d.Get("meta.n_ctx_train").Int()), m.Window)
 		for _, a := range d.Get("aliases").Array() {
-			m.Aliases = append(m.Aliases, a.String())
+			if a.String() != m.ID {
+				m.Aliases = append(m.Aliases, a.String())
+			}
 		}
 		m.Quant = d.Get("meta.ftype").String()
 		m.Caps = llamaCaps(m.ID, props, gjson.GetBytes(rs[0].body, "models."+strconv.Itoa(i)+".capabilities"))

@@ -41,7 +41,7 @@ func (s *Server) llamaModels(w http.ResponseWriter, _ *http.Request) {
 		}
 		list = append(list, map[string]any{"name": m.ID, "model": m.ID, "capabilities": []string{kind}})
 		data = append(data, map[string]any{
-			"id": m.ID, "aliases": append([]string{}, m.Aliases...), "tags": []string{}, "object": "model", "created": 1, "owned_by": "llamacpp",
+			"id": m.ID, "aliases": append([]string{m.ID}, m.Aliases...), "tags": []string{}, "object": "model", "created": 1, "owned_by": "llamacpp",
 			"meta": map[string]any{"vocab_type": 2, "n_vocab": 263, "n_ctx": m.Window, "n_ctx_train": m.Max, "n_embd": 64, "n_params": 1, "size": 1, "ftype": "Q4_K - Medium"},
 		})
 	}

@@ -255,6 +255,9 @@ func (s *Server) generation(open func(*sink, Call, Reply) func(usage) stream, wh
 		}
 		defer release()
 		rep := s.take(c)
+		if s.kind == "llama" {
+			c.Model = s.cfg.Models[0].ID // its own name, whatever was asked for
+		}
 		s.play(w, r, c, rep, open(&sink{w: w}, c, rep), func(u usage) string { return whole(c, rep, u) })
 	}
 }

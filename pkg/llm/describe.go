@@ -1,0 +1,85 @@
+package llm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// agentWindow is the window below which an agent session is likely to stall.
+const agentWindow = 128_000
+
+// Describe is the live registry as text: a line an endpoint, a line a model.
+func Describe(sts []EndpointStatus) string {
+	if len(sts) == 0 {
+		return "no endpoint is configured"
+	}
+	var b strings.Builder
+	for _, st := range sts {
+		fmt.Fprintf(&b, "%s  %s  %s  %s", st.Name, st.BaseURL, st.Backend, st.State)
+		if st.State == Up || st.State == Sleeping {
+			b.WriteString("  " + st.Slots.describe())
+		}
+		for _, s := range []string{st.Detail, st.Host, st.Notes} {
+			if s != "" {
+				b.WriteString("  (" + s + ")")
+			}
+		}
+		b.WriteString("\n")
+		for _, m := range st.Models {
+			b.WriteString("  " + m.describe() + "\n")
+		}
+	}
+	return b.String()
+}
+
+func (s Slots) describe() string {
+	out := fmt.Sprintf("slots %d, %d free", s.Total, max(0, s.Free()))
+	if s.Busy+s.Waiting > s.Held {
+		out += fmt.Sprintf(", %d busy and %d queued in the server", s.Busy, s.Waiting)
+	}
+	if s.Others > 0 {
+		out += fmt.Sprintf(", %d held by another instance of legwork", s.Others)
+	}
+	return out
+}
+
+func (m Model) describe() string {
+	if !m.Caps.Chat {
+		return m.ID + "  embedding or rerank, not for chat"
+	}
+	parts := []string{m.ID, m.windowWords()}
+	var can []string
+	for _, c := range []struct {
+		has  bool
+		name string
+	}{{m.Caps.Tools && m.Caps.Known, "tools"}, {m.Caps.Thinking, "thinking"}, {m.Caps.Vision, "vision"}} {
+		if c.has {
+			can = append(can, c.name)
+		}
+	}
+	if len(can) > 0 {
+		parts = append(parts, strings.Join(can, ", "))
+	}
+	if m.Note != "" {
+		parts = append(parts, "("+m.Note+")")
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")
+}
+
+func (m Model) windowWords() string {
+	switch {
+	case m.Window == 0 && m.MaxWindow == 0:
+		return "window unknown"
+	case m.Window == 0:
+		return fmt.Sprintf("not loaded, window up to %d", m.MaxWindow)
+	}
+	out := fmt.Sprintf("window %d", m.Window)
+	if m.MaxWindow > m.Window {
+		out += fmt.Sprintf(" (up to %d on demand)", m.MaxWindow)
+	}
+	if m.MaxWindow < agentWindow {
+		out += ", small for agents (under 128k)"
+	}
+	return out
+}
