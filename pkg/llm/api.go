@@ -69,6 +69,8 @@ type EndpointStatus struct {
 	Notes   string        `json:"notes,omitempty"`
 	Took    time.Duration `json:"took_ns"`
 	At      time.Time     `json:"at"`
+	// WellKnown marks a local port that was tried because nothing is configured.
+	WellKnown bool `json:"well_known,omitempty"`
 }
 
 // Want says which model a call needs.

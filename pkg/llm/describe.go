@@ -15,7 +15,13 @@ func Describe(sts []EndpointStatus) string {
 		return "no endpoint is configured"
 	}
 	var b strings.Builder
+	if ports := tried(sts); ports != "" {
+		b.WriteString(ports + "\n")
+	}
 	for _, st := range sts {
+		if st.absent() {
+			continue
+		}
 		fmt.Fprintf(&b, "%s  %s  %s  %s", st.Name, st.BaseURL, st.Backend, st.State)
 		if st.State == Up || st.State == Sleeping {
 			b.WriteString("  " + st.Slots.describe())
@@ -31,6 +37,25 @@ func Describe(sts []EndpointStatus) string {
 		}
 	}
 	return b.String()
+}
+
+// absent says that a well-known port has nothing for us: no news for the user.
+func (st EndpointStatus) absent() bool {
+	return st.WellKnown && (st.State == Down || st.State == Foreign)
+}
+
+// tried names the well-known ports that have nothing for us, in one line.
+func tried(sts []EndpointStatus) string {
+	var urls []string
+	for _, st := range sts {
+		if st.absent() {
+			urls = append(urls, st.BaseURL)
+		}
+	}
+	if urls == nil {
+		return ""
+	}
+	return "no model server at the well-known addresses " + strings.Join(urls, ", ")
 }
 
 func (s Slots) describe() string {

@@ -31,27 +31,25 @@ func FromConfig(cfg *config.Config) Settings {
 			Host: m.Host, Notes: m.Notes, BringUp: m.BringUp,
 		})
 	}
-	for _, e := range cfg.Endpoints {
+	for _, e := range cfg.Servers() {
 		ep := Endpoint{
 			Name: e.Name, BaseURL: e.BaseURL, Backend: Backend(e.Backend), Host: e.Host, Notes: e.Notes,
 			APIKey: e.APIKey.Reveal(), Concurrency: e.Concurrency, Headers: map[string]string{},
+			WellKnown: len(cfg.Endpoints) == 0,
 		}
 		for k, v := range e.Headers {
 			ep.Headers[k] = v.Reveal()
 		}
 		s.Endpoints = append(s.Endpoints, ep)
 	}
-	if len(s.Endpoints) == 0 {
-		s.Endpoints = localServers(os.Getenv(localServersEnv))
+	if env := strings.TrimSpace(os.Getenv(localServersEnv)); env != "" && len(cfg.Endpoints) == 0 {
+		s.Endpoints = localServers(env)
 	}
 	return s
 }
 
 func localServers(env string) []Endpoint {
-	switch env = strings.TrimSpace(env); env {
-	case "":
-		return WellKnown()
-	case "none":
+	if env == "none" {
 		return nil
 	}
 	var out []Endpoint

@@ -118,6 +118,7 @@ func (r *Registry) probeNow(ctx context.Context, s *server, limit time.Duration)
 // dress adds what is not probed: names, notes, the user's overrides, slots.
 func (r *Registry) dress(cfg *Settings, s *server, st *EndpointStatus) {
 	st.Name, st.BaseURL, st.Host, st.Notes = s.Name, publicURL(s.root), s.Host, s.Notes
+	st.WellKnown = s.WellKnown
 	st.Detail = s.redact(st.Detail)
 	models := append(unlisted(cfg, s, st), st.Models...)
 	for i := range models {

@@ -72,13 +72,3 @@ func setDefault[T comparable](p *T, v T) {
 		*p = v
 	}
 }
-
-// WellKnown lists the local ports that are tried when no endpoint is configured.
-func WellKnown() []Endpoint {
-	return []Endpoint{
-		{Name: "ollama", BaseURL: "http://127.0.0.1:11434", Backend: Auto, WellKnown: true},
-		{Name: "llama.cpp", BaseURL: "http://127.0.0.1:8080", Backend: Auto, WellKnown: true},
-		{Name: "lmstudio", BaseURL: "http://127.0.0.1:1234", Backend: Auto, WellKnown: true},
-		{Name: "vllm", BaseURL: "http://127.0.0.1:8000", Backend: Auto, WellKnown: true},
-	}
-}

@@ -29,8 +29,11 @@ func advice(cfg *Settings, sts []EndpointStatus, w resolved, all []candidate) st
 	if w.name == "" && len(all) > 0 {
 		parts = append(parts, "name one, or set defaults.model")
 	}
+	if ports := tried(sts); ports != "" && len(all) == 0 {
+		parts = append(parts, ports)
+	}
 	for _, st := range sts {
-		if st.State != Up && st.State != Sleeping {
+		if st.State != Up && st.State != Sleeping && !st.absent() {
 			s := fmt.Sprintf("%s (%s) is %s", st.Name, st.BaseURL, st.State)
 			if st.Detail != "" {
 				s += ": " + st.Detail
@@ -120,6 +123,9 @@ func (r *Registry) RequestModel(ctx context.Context, name, why string) (string, 
 		b.WriteString("Several served models resemble that name: " + strings.Join(none.Ambiguous, ", ") + "\n")
 	}
 	for _, st := range none.Endpoints {
+		if st.absent() {
+			continue
+		}
 		fmt.Fprintf(&b, "- %s (%s): %s", st.Name, st.BaseURL, st.State)
 		if st.Detail != "" {
 			b.WriteString(", " + st.Detail)
