@@ -143,6 +143,10 @@ func parseJUnit(t *Text, f *finding) {
 		f.Runner = who
 	}
 	var pass, fail, skip, errs int
+	var files []string // node: passed tests that are files as such
+	if who == "node-test" {
+		f.Runner = "node-test junit"
+	}
 	for _, c := range r.cases {
 		switch {
 		case who == "vitest" && c.Name == c.Class && looksLikeFile(c.Name):
@@ -158,12 +162,20 @@ func parseJUnit(t *Text, f *finding) {
 			skip++
 		default:
 			pass++
+			if len(c.suites) == 0 && looksLikeFile(c.Name) {
+				files = append(files, c.Name)
+			}
 		}
 	}
 	f.Tests = Counts{Passed: num(pass), Failed: num(fail), Skipped: num(skip), Errors: num(errs)}
 	switch who {
 	case "node-test":
 		nodeJUnitTotals(r, f)
+		f.Runner = who
+		if !r.cut {
+			nodeVerdict(t, f, true, files, 0)
+			return
+		}
 	case "mocha", "jest", "pytest":
 		f.Tests.Todo = num(0)
 	}

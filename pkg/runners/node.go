@@ -30,6 +30,9 @@ func sniffNodeSpec(t *Text) match {
 	if t.Has("node:internal/test_runner/") && t.FindPrefix("✖ ", 0) >= 0 {
 		return t.all(scoreSure)
 	}
+	if t.FindPrefix("Could not find '", 0) == 0 && t.Len() < 3 {
+		return t.all(scoreWeak + 10)
+	}
 	if specLines(t) {
 		return t.all(scoreWeak + 10)
 	}
@@ -200,6 +203,11 @@ func (tree *specTree) take(mark, dir string, n specNode) {
 }
 
 func parseNodeSpec(t *Text, f *finding) {
+	if t.FindPrefix("Could not find '", 0) == 0 {
+		f.State = StateNoTests
+		f.note(t.Line(0))
+		return
+	}
 	sum := t.LastPrefix("ℹ tests ")
 	end := t.FindPrefix("✖ failing tests:", max(sum, 0))
 	if sum >= 0 {
@@ -319,9 +327,6 @@ func nodeFailures(t *Text, tree specTree, blocks []specBlock, f *finding) {
 			}
 			continue
 		}
-		if seen[id] && b.file == "" {
-			continue
-		}
 		seen[id] = true
 		roots++
 		nodeFail(t, f, Failure{ID: id, File: b.file, Line: b.line, Message: text}, b.body, suite)
@@ -370,6 +375,9 @@ func nodeFail(t *Text, f *finding, x Failure, body []string, suite bool) {
 		nodeFile(t, f, x)
 		return
 	}
+	if suite && strings.Contains(x.Message, "did not finish before its parent") {
+		return
+	}
 	if suite {
 		f.suite(SuiteFailure{Kind: SuiteHook, Name: x.ID, File: x.File, Line: x.Line, Message: x.Message})
 	}
@@ -409,6 +417,11 @@ func nodeFile(t *Text, f *finding, x Failure) {
 			s.File, s.Line = cleanPath(fr.path, t.Hint.Dir), fr.line
 		}
 		f.suite(s)
+		f.worse(StateFailed)
+		return
+	}
+	if f.Runner == "node-test dot" || f.Runner == "node-test junit" {
+		f.suite(s) // these reporters do not show what the file itself printed
 		f.worse(StateFailed)
 		return
 	}
@@ -528,6 +541,8 @@ func sniffNodeDot(t *Text) match {
 }
 
 func parseNodeDot(t *Text, f *finding) {
+	f.Runner = "node-test dot"
+	defer func() { f.Runner = "node-test" }()
 	i := t.FindPrefix("Failed tests:", 0)
 	if i < 0 {
 		f.State = StatePassed

@@ -30,7 +30,7 @@ func parsersTests() []parser {
 		{name: "ava", kind: kindTests, marks: []string{"  ─", "✘ ", "node_modules/ava/", "  ✔ "}, sniff: sniffAva, parse: parseAva},
 		{name: "mocha", kind: kindTests, marks: []string{" passing (", "node_modules/mocha/", "No test files found", "    ✔ ", "    ✓ "}, sniff: sniffMocha, parse: parseMocha},
 		{name: "junit-xml", kind: kindTests, reports: []string{"*"}, marks: []string{"<testsuite"}, sniff: sniffJUnit, parse: parseJUnit},
-		{name: "node-test", kind: kindTests, marks: []string{"ℹ ", "✖ ", "✔ "}, sniff: sniffNodeSpec, parse: parseNodeSpec},
+		{name: "node-test", kind: kindTests, marks: []string{"ℹ ", "✖ ", "✔ ", "Could not find '"}, sniff: sniffNodeSpec, parse: parseNodeSpec},
 		{name: "tap-stream", kind: kindTests, marks: []string{"TAP version 1", "ok ", "1.."}, sniff: sniffTAP, parse: parseTAP},
 		{name: "node-test", kind: kindTests, sniff: sniffNodeDot, parse: parseNodeDot},
 		{name: "node", kind: kindBuild, marks: []string{"SyntaxError", "Cannot find ", "ERR_MODULE_NOT_FOUND", "require is not defined"}, sniff: sniffNodeLoad, parse: parseNodeLoad},

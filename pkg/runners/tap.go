@@ -150,7 +150,10 @@ func tapPoints(t *Text, d tapDoc, flavour string, f *finding) (files []string) {
 	for _, p := range d.points {
 		if !p.leaf {
 			key := strings.Join(append(append([]string{}, p.path...), p.name), "\x00")
-			if !p.ok && !p.todo && !failedBelow[key] && !unfinishedBelow(p) {
+			if !p.ok && p.text("failureType") == "hookFailed" && failedBelow[key] {
+				file, line := tapPlace(t, p)
+				f.suite(SuiteFailure{Kind: SuiteHook, Name: p.id(), File: cleanPath(file, t.Hint.Dir), Line: line, Message: tapMessage(p)})
+			} else if !p.ok && !p.todo && !failedBelow[key] && !unfinishedBelow(p) {
 				tapFail(t, p, flavour, f)
 			}
 			continue
