@@ -10,22 +10,27 @@ func (s *Shim) toChat(body string, n *notes) string {
 	r := parseRequest(body)
 	drop := s.learned.drops().top
 	var b strings.Builder
+	b.Grow(len(body) + len(body)/8 + 256)
 	b.WriteByte('{')
-	put := func(key, raw string) {
-		if raw == "" || drop[key] {
-			return
-		}
+	key := func(k string) {
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		b.WriteString(`"` + key + `":` + raw)
+		b.WriteString(`"` + k + `":`)
+	}
+	put := func(k, raw string) {
+		if raw != "" && !drop[k] {
+			key(k)
+			b.WriteString(raw)
+		}
 	}
 	maxKey := "max_tokens"
 	if s.learned.has(lessonNewMax) {
 		maxKey = "max_completion_tokens"
 	}
 	put("model", get(body, "model"))
-	put("messages", chatMessages(r, s.target.TextOnly || s.learned.has(lessonTextOnly)))
+	key("messages")
+	chatMessages(&b, r, s.target.TextOnly || s.learned.has(lessonTextOnly))
 	for m := range members(body) {
 		raw := body[m.valAt:m.end]
 		switch m.key {
@@ -61,6 +66,9 @@ func (s *Shim) toChat(body string, n *notes) string {
 func chatTools(tools []tool) string {
 	var out []string
 	for _, t := range tools {
+		if t.schema == "" {
+			continue // runs on the real API's side
+		}
 		f := `{"name":` + quote(t.name)
 		if d := get(t.raw, "description"); d != "" {
 			f += `,"description":` + d
@@ -98,19 +106,27 @@ func chatFormat(raw string) string {
 	return `{"type":"json_schema","json_schema":{"name":"answer","schema":` + schema + `}}`
 }
 
-func chatMessages(r *request, textOnly bool) string {
-	var out []string
+func chatMessages(b *strings.Builder, r *request, textOnly bool) {
+	b.WriteByte('[')
 	if sys := chatSystem(r.system); sys != "" {
-		out = append(out, `{"role":"system","content":`+sys+`}`)
+		b.WriteString(`{"role":"system","content":` + sys + `}`)
 	}
 	for i := range r.conv.turns {
 		if t := &r.conv.turns[i]; t.role == "assistant" {
-			out = append(out, chatAssistant(t))
+			chatAssistant(b, t)
 		} else {
-			out = append(out, chatUser(t, textOnly)...)
+			chatUser(b, t, textOnly)
 		}
 	}
-	return "[" + strings.Join(out, ",") + "]"
+	b.WriteByte(']')
+}
+
+// chatMessage begins a message with what all have; the caller writes the content and the brace that ends it.
+func chatMessage(b *strings.Builder, head string) {
+	if s := b.String(); s[len(s)-1] != '[' {
+		b.WriteByte(',')
+	}
+	b.WriteString(head)
 }
 
 // chatSystem joins the system blocks to one string literal.
@@ -129,73 +145,107 @@ func chatSystem(raw string) string {
 
 // joinLiterals makes one string literal of several without decoding them. sep is put in as it is.
 func joinLiterals(lits []string, sep string) string {
-	if len(lits) == 0 {
-		return ""
+	if len(lits) <= 1 {
+		return strings.Join(lits, "")
 	}
-	inner := make([]string, len(lits))
-	for i, lit := range lits {
-		inner[i] = lit[1 : len(lit)-1]
-	}
-	return `"` + strings.Join(inner, sep) + `"`
+	var b strings.Builder
+	writeLiterals(&b, lits, sep)
+	return b.String()
 }
 
-func chatAssistant(t *turn) string {
-	var lits, calls []string
-	for i := range t.blocks {
-		b := &t.blocks[i]
-		switch b.typ {
-		case "text":
-			lits = append(lits, b.textLiteral())
-		case "tool_use":
-			calls = append(calls, `{"id":`+orElse(get(b.raw, "id"), `""`)+`,"type":"function","function":{"name":`+
-				orElse(get(b.raw, "name"), `""`)+`,"arguments":`+quote(orElse(get(b.raw, "input"), "{}"))+`}}`)
+func writeLiterals(b *strings.Builder, lits []string, sep string) {
+	b.WriteByte('"')
+	for i, lit := range lits {
+		if i > 0 {
+			b.WriteString(sep)
+		}
+		if len(lit) >= 2 {
+			b.WriteString(lit[1 : len(lit)-1])
 		}
 	}
-	out := `{"role":"assistant","content":` + orElse(joinLiterals(lits, ""), "null")
-	if len(calls) > 0 {
-		out += `,"tool_calls":[` + strings.Join(calls, ",") + `]`
+	b.WriteByte('"')
+}
+
+func chatAssistant(b *strings.Builder, t *turn) {
+	chatMessage(b, `{"role":"assistant","content":`)
+	var lits []string
+	calls := 0
+	for i := range t.blocks {
+		switch t.blocks[i].typ {
+		case "text":
+			lits = append(lits, t.blocks[i].textLiteral())
+		case "tool_use":
+			calls++
+		}
 	}
-	return out + "}"
+	if len(lits) == 0 {
+		b.WriteString("null")
+	} else {
+		writeLiterals(b, lits, "")
+	}
+	sep := `,"tool_calls":[`
+	for i := range t.blocks {
+		if c := &t.blocks[i]; c.typ == "tool_use" {
+			b.WriteString(sep + `{"id":` + orElse(get(c.raw, "id"), `""`) + `,"type":"function","function":{"name":` +
+				orElse(get(c.raw, "name"), `""`) + `,"arguments":` + quote(orElse(get(c.raw, "input"), "{}")) + `}}`)
+			sep = ","
+		}
+	}
+	if calls > 0 {
+		b.WriteByte(']')
+	}
+	b.WriteByte('}')
 }
 
 // chatUser gives the tool messages of a turn, then one user message for everything else.
-func chatUser(t *turn, textOnly bool) []string {
-	var out, parts []string
-	var lits []string
+func chatUser(b *strings.Builder, t *turn, textOnly bool) {
+	var rest []block
 	images := false
-	add := func(b *block) {
-		switch b.typ {
-		case "text":
-			lits = append(lits, b.textLiteral())
-			parts = append(parts, `{"type":"text","text":`+b.textLiteral()+`}`)
-		case "image":
-			if url := imageURL(b.raw); url != "" {
-				images = true
-				parts = append(parts, `{"type":"image_url","image_url":{"url":`+url+`}}`)
-			}
-		}
-	}
 	for i := range t.blocks {
-		b := &t.blocks[i]
-		if b.typ != "tool_result" {
-			add(b)
-			continue
-		}
-		text, pictures := chatResult(b.raw)
-		out = append(out, `{"role":"tool","tool_call_id":`+orElse(get(b.raw, "tool_use_id"), `""`)+`,"content":`+text+`}`)
-		if !textOnly {
-			for i := range pictures {
-				add(&pictures[i])
+		c := &t.blocks[i]
+		switch c.typ {
+		case "tool_result":
+			text, pictures := chatResult(c.raw)
+			chatMessage(b, `{"role":"tool","tool_call_id":`+orElse(get(c.raw, "tool_use_id"), `""`)+`,"content":`)
+			b.WriteString(text)
+			b.WriteByte('}')
+			if !textOnly {
+				rest, images = append(rest, pictures...), images || len(pictures) > 0
 			}
+		case "image":
+			rest, images = append(rest, *c), true
+		case "text":
+			rest = append(rest, *c)
 		}
 	}
-	switch {
-	case images:
-		out = append(out, `{"role":"user","content":[`+strings.Join(parts, ",")+`]}`)
-	case len(lits) > 0:
-		out = append(out, `{"role":"user","content":`+joinLiterals(lits, `\n\n`)+`}`)
+	if len(rest) == 0 {
+		return
 	}
-	return out
+	chatMessage(b, `{"role":"user","content":`)
+	if images {
+		chatParts(b, rest)
+	} else {
+		lits := make([]string, len(rest))
+		for i := range rest {
+			lits[i] = rest[i].textLiteral()
+		}
+		writeLiterals(b, lits, `\n\n`)
+	}
+	b.WriteByte('}')
+}
+
+// chatParts writes text and images as typed parts.
+func chatParts(b *strings.Builder, blocks []block) {
+	sep := "["
+	for i := range blocks {
+		if c := &blocks[i]; c.typ == "text" {
+			b.WriteString(sep + `{"type":"text","text":` + orElse(c.textLiteral(), `""`) + `}`)
+		} else {
+			b.WriteString(sep + `{"type":"image_url","image_url":{"url":` + orElse(imageURL(c.raw), `""`) + `}}`)
+		}
+		sep = ","
+	}
+	b.WriteByte(']')
 }
 
 // chatResult is a tool result as one string, and the images in it: a tool message cannot hold those.

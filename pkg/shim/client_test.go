@@ -32,7 +32,7 @@ func runClient(t *testing.T, s *Shim, addr, dir, prompt string, more ...string) 
 	if bin == "" {
 		t.Skip("LEGWORK_CLAUDE does not name a Claude Code program")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	args := append([]string{"-p", "--output-format", "stream-json", "--verbose", "--model", "local", "--permission-mode", "acceptEdits",
 		"--allowedTools", "Bash,Edit,Read,Write", "--tools", "Bash,Edit,Read,Write", "--setting-sources", "", "--strict-mcp-config",

@@ -82,7 +82,7 @@ func FuzzSplice(f *testing.F) {
 		if checkJSON(clean) != nil {
 			return
 		}
-		for _, rules := range []spliceRules{{local: true}, {}, {local: true, textOnly: true, alternate: true, chat: true, drop: learnedDrops("metadata", "thinking.display", "tools.*.strict", "messages.*.content.*.citations")}} {
+		for _, rules := range []spliceRules{{local: true}, {}, {chat: true}, {local: true, textOnly: true, alternate: true, chat: true, drop: learnedDrops("metadata", "thinking.display", "tools.*.strict", "messages.*.content.*.citations")}} {
 			r := parseRequest(clean)
 			r.splice(rules, &notes{})
 			if !gjson.Valid(r.body) || !utf8.ValidString(r.body) {
