@@ -51,6 +51,7 @@ func New(t testing.TB) *Client {
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
 		"ANTHROPIC_API_KEY=dummy", "ANTHROPIC_BASE_URL=http://127.0.0.1:9", // until Print names a backend
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1",
+		"CLAUDE_CODE_MCP_STARTUP_WAIT_MS=25000", // a busy machine must not change what the first request holds
 		// Whatever still wants out meets a closed port.
 		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost",
 	}
@@ -81,7 +82,7 @@ func Find() (bin, why string) {
 		for _, dir := range []string{name, name + "-musl"} {
 			for _, exe := range []string{"claude", "claude.exe"} {
 				bin := filepath.Join(root, "@anthropic-ai", "claude-code-"+dir, exe)
-				if exec.Command(bin, "--version").Run() == nil { //nolint:noctx // the file just named; musl and glibc builds exist side by side
+				if exec.Command(bin, "--version").Run() == nil { //nolint:noctx,gosec // the file just named; musl and glibc builds exist side by side
 					return bin, ""
 				}
 			}
