@@ -252,8 +252,7 @@ func faultBody(err error) []byte {
 }
 
 func retryDelay(err error) time.Duration {
-	var st *statusError
-	if errors.As(err, &st) {
+	if st, ok := errors.AsType[*statusError](err); ok {
 		return st.after
 	}
 	return 0

@@ -81,7 +81,8 @@ func TestReasoningF05(t *testing.T) {
 			for name, rep := range map[string]llmtest.Reply{
 				"by letters": {Pieces: letters},
 				"in one": {ContentType: "application/json", Body: string(must(json.Marshal(map[string]any{
-					"choices": []any{map[string]any{"message": map[string]any{"content": tt.in}, "finish_reason": "stop"}}})))},
+					"choices": []any{map[string]any{"message": map[string]any{"content": tt.in}, "finish_reason": "stop"}},
+				})))},
 			} {
 				s := llmtest.NewOpenAI(t, llmtest.Config{})
 				s.Script(rep)
@@ -201,8 +202,7 @@ func TestDroppedF12(t *testing.T) {
 			s.Script(rep, rep)
 			before := len(s.Calls())
 			_, err := chatErr(t.Context(), t, r, Request{})
-			var te *TransportError
-			if !errors.As(err, &te) {
+			if _, ok := errors.AsType[*TransportError](err); !ok {
 				t.Errorf("got %v, want a TransportError", err)
 			}
 			if n := len(s.Calls()) - before; n != 2 {

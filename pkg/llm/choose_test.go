@@ -21,8 +21,14 @@ func served(ids ...string) []llmtest.Model {
 
 func TestMatching(t *testing.T) {
 	t.Parallel()
-	models := []Model{{ID: "Qwen/Qwen3-8B"}, {ID: "Qwen/Qwen3-8B-Instruct"}, {ID: "llama3.1:latest", Aliases: []string{"llama3.1"}},
-		{ID: "/models/devstral-small-Q4_K_M.gguf"}, {ID: "gpt-oss:20b"}, {ID: "gpt-oss:120b"}}
+	models := []Model{
+		{ID: "Qwen/Qwen3-8B"},
+		{ID: "Qwen/Qwen3-8B-Instruct"},
+		{ID: "llama3.1:latest", Aliases: []string{"llama3.1"}},
+		{ID: "/models/devstral-small-Q4_K_M.gguf"},
+		{ID: "gpt-oss:20b"},
+		{ID: "gpt-oss:120b"},
+	}
 	for name, want := range map[string]struct {
 		how tier
 		ids []int

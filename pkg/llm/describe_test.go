@@ -10,7 +10,8 @@ import (
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	o := llmtest.NewOllama(t, llmtest.Config{Models: []llmtest.Model{
-		{ID: "qwen3:8b", Max: 262144, Caps: []string{"completion", "tools", "thinking"}}, {ID: "bge", Caps: []string{"embedding"}}}})
+		{ID: "qwen3:8b", Max: 262144, Caps: []string{"completion", "tools", "thinking"}}, {ID: "bge", Caps: []string{"embedding"}},
+	}})
 	l := llmtest.NewLlamaServer(t, llmtest.Config{Window: 32768, Slots: 2})
 	r := registryWith(t, Settings{
 		Endpoints: []Endpoint{ep("box", o), {Name: "gpu", BaseURL: l.URL, Host: "rack", APIKey: "sk-secret-key"}, {Name: "off", BaseURL: llmtest.Refused(t)}},

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -184,9 +185,7 @@ func (r *Registry) send(ctx context.Context, s *server, target string, body []by
 	if err != nil {
 		return nil, fmt.Errorf("endpoint %s: base_url: %w", s.Name, err)
 	}
-	for k, v := range s.header {
-		req.Header[k] = v
-	}
+	maps.Copy(req.Header, s.header)
 	for k, v := range extra {
 		if req.Header.Get(k) == "" {
 			req.Header[k] = v

@@ -106,8 +106,7 @@ func (r *Registry) exchange(ctx context.Context, cfg *Settings, s *server, w *wi
 	if outer.Err() != nil {
 		return out, outer.Err()
 	}
-	var limit *TimeoutError
-	if errors.As(context.Cause(ctx), &limit) {
+	if limit, ok := errors.AsType[*TimeoutError](context.Cause(ctx)); ok {
 		limit.Partial = out.text.String()
 		return out, limit
 	}
@@ -242,8 +241,7 @@ func (o *raw) take(d delta) {
 // brokenOr leaves what the server said as it is; anything else while reading is
 // a dropped connection.
 func brokenOr(err error, got int) error {
-	var fault *faultError
-	if errors.As(err, &fault) {
+	if _, ok := errors.AsType[*faultError](err); ok {
 		return err
 	}
 	return &droppedError{got, err}

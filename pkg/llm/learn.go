@@ -53,15 +53,20 @@ func (t *tokenFit) guess(x features) int {
 const (
 	priorSpread = 0.5
 	noise       = 0.05
+	// Templates differ most: some add a system prompt of their own.
+	templateSpread = 20
 )
 
 func newTokenFit(model string) *tokenFit {
 	f := &tokenFit{Model: model, W: priorWeights, Error: 0.2}
 	for i, w := range priorWeights {
-		f.P[i][i] = math.Pow(priorSpread*w, 2)
+		f.P[i][i] = square(priorSpread * w)
 	}
+	f.P[cMessage][cMessage] = square(templateSpread)
 	return f
 }
+
+func square(x float64) float64 { return x * x }
 
 // learn takes one observation: a prompt of these features made real tokens.
 func (t *tokenFit) learn(x features, real int) {
@@ -78,7 +83,7 @@ func (t *tokenFit) learn(x features, real int) {
 			px[i] += t.P[i][j] * x[j]
 		}
 	}
-	s := x.dot(px) + math.Pow(noise*y, 2) + 1
+	s := x.dot(px) + square(noise*y) + 1
 	for i := range t.W {
 		t.W[i] += px[i] / s * (y - guess)
 		for j := range t.P[i] {
@@ -87,7 +92,7 @@ func (t *tokenFit) learn(x features, real int) {
 	}
 	for i := range t.W {
 		t.W[i] = max(t.W[i], 0.02*priorWeights[i]) // a class never makes negative tokens
-		t.P[i][i] += math.Pow(0.01*priorWeights[i], 2)
+		t.P[i][i] += square(0.01 * priorWeights[i])
 	}
 }
 

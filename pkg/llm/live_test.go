@@ -162,8 +162,10 @@ func TestLivePrefixCache(t *testing.T) {
 	c := choose(t, r, Want{})
 	material := material(rand.New(rand.NewPCG(1, 1)), "log", 12000)
 	ask := func(question string) *Answer {
-		return chat(t, r, Request{Choice: c, Temperature: zero(), MaxTokens: 20,
-			Messages: []Message{{"system", "Answer from the material."}, {"user", material + "\n\n" + question}}})
+		return chat(t, r, Request{
+			Choice: c, Temperature: zero(), MaxTokens: 20,
+			Messages: []Message{{"system", "Answer from the material."}, {"user", material + "\n\n" + question}},
+		})
 	}
 	ask("Which worker fails first?")
 	a := ask("How long did it take?")
@@ -270,9 +272,8 @@ func TestLiveOllama(t *testing.T) {
 		}
 	})
 	t.Run("overflow", func(t *testing.T) {
-		var over *OverflowError
 		_, err := r.Chat(t.Context(), Request{Choice: c, Messages: say(strings.Repeat("x1 ", 15000))})
-		if !errors.As(err, &over) {
+		if _, ok := errors.AsType[*OverflowError](err); !ok {
 			t.Errorf("%v", err)
 		}
 	})

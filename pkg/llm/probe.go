@@ -306,8 +306,7 @@ func explainDial(err error, s *server) (hostUp bool, detail string) {
 	case errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH):
 		return false, "no route to " + where
 	}
-	var ue *url.Error
-	if errors.As(err, &ue) {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err
 	}
 	return true, where + ": " + err.Error()

@@ -103,7 +103,7 @@ func TestProbeStates(t *testing.T) {
 	t.Cleanup(html.Close)
 	moved := httptest.NewServer(http.RedirectHandler("https://elsewhere.invalid/", http.StatusMovedPermanently))
 	t.Cleanup(moved.Close)
-	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad gateway", 502) }))
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad gateway", http.StatusBadGateway) }))
 	t.Cleanup(gateway.Close)
 
 	r := registryWith(t, Settings{ProbeTimeout: 700 * time.Millisecond, Endpoints: []Endpoint{
@@ -112,8 +112,11 @@ func TestProbeStates(t *testing.T) {
 		{Name: "rightkey", BaseURL: keyed.URL, APIKey: "sk-right-key"},
 		{Name: "closed", BaseURL: llmtest.Refused(t)},
 		{Name: "silent", BaseURL: llmtest.Silent(t)},
-		{Name: "html", BaseURL: html.URL}, {Name: "moved", BaseURL: moved.URL}, {Name: "gateway", BaseURL: gateway.URL},
-		{Name: "noname", BaseURL: "http://no-such-host.invalid:1"}, {Name: "badurl", BaseURL: "ftp://x"},
+		{Name: "html", BaseURL: html.URL},
+		{Name: "moved", BaseURL: moved.URL},
+		{Name: "gateway", BaseURL: gateway.URL},
+		{Name: "noname", BaseURL: "http://no-such-host.invalid:1"},
+		{Name: "badurl", BaseURL: "ftp://x"},
 	}})
 	want := map[string]struct {
 		state  State

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -116,10 +117,8 @@ func openAIStream(r io.Reader, f func(delta) bool) error {
 		if err != nil {
 			return true, err
 		}
-		for _, d := range ds {
-			if f(d) {
-				return true, nil
-			}
+		if slices.ContainsFunc(ds, f) {
+			return true, nil
 		}
 		return false, nil
 	})

@@ -157,7 +157,7 @@ func byteRune(b byte) rune {
 	extra := rune(256)
 	for c := range 256 {
 		r := rune(c)
-		if !(r >= 33 && r <= 126 || r >= 161 && r <= 172 || r >= 174) {
+		if r < 33 || r > 126 && r < 161 || r == 173 {
 			r = extra
 			extra++
 		}
@@ -238,17 +238,32 @@ type metaEntry struct {
 
 func (g GGUF) metadata(v *vocabulary) []metaEntry {
 	return []metaEntry{
-		{"general.architecture", "qwen3"}, {"general.name", g.Name}, {"general.file_type", uint32(1)},
-		{"general.quantization_version", uint32(2)}, {"general.size_label", "tiny"},
-		{"qwen3.context_length", uint32(g.Context)}, {"qwen3.embedding_length", uint32(embd)}, {"qwen3.block_count", uint32(g.layers())},
-		{"qwen3.feed_forward_length", uint32(ffn)}, {"qwen3.attention.head_count", uint32(heads)}, {"qwen3.attention.head_count_kv", uint32(heads)},
-		{"qwen3.attention.key_length", uint32(embd / heads)}, {"qwen3.attention.value_length", uint32(embd / heads)},
-		{"qwen3.vocab_size", uint32(len(v.tokens))}, {"qwen3.attention.layer_norm_rms_epsilon", float32(1e-6)},
-		{"qwen3.rope.freq_base", float32(1e6)}, {"qwen3.rope.dimension_count", uint32(embd / heads)},
-		{"tokenizer.ggml.model", "gpt2"}, {"tokenizer.ggml.pre", "gpt-2"},
-		{"tokenizer.ggml.tokens", v.tokens}, {"tokenizer.ggml.token_type", v.types}, {"tokenizer.ggml.merges", []string{"Ġ Ġ"}},
-		{"tokenizer.ggml.eos_token_id", uint32(v.ids["<|im_end|>"])}, {"tokenizer.ggml.padding_token_id", uint32(v.ids["<|endoftext|>"])},
-		{"tokenizer.ggml.bos_token_id", uint32(v.ids["<|endoftext|>"])}, {"tokenizer.ggml.add_bos_token", false},
+		{"general.architecture", "qwen3"},
+		{"general.name", g.Name},
+		{"general.file_type", uint32(1)},
+		{"general.quantization_version", uint32(2)},
+		{"general.size_label", "tiny"},
+		{"qwen3.context_length", uint32(g.Context)},
+		{"qwen3.embedding_length", uint32(embd)},
+		{"qwen3.block_count", uint32(g.layers())},
+		{"qwen3.feed_forward_length", uint32(ffn)},
+		{"qwen3.attention.head_count", uint32(heads)},
+		{"qwen3.attention.head_count_kv", uint32(heads)},
+		{"qwen3.attention.key_length", uint32(embd / heads)},
+		{"qwen3.attention.value_length", uint32(embd / heads)},
+		{"qwen3.vocab_size", uint32(len(v.tokens))},
+		{"qwen3.attention.layer_norm_rms_epsilon", float32(1e-6)},
+		{"qwen3.rope.freq_base", float32(1e6)},
+		{"qwen3.rope.dimension_count", uint32(embd / heads)},
+		{"tokenizer.ggml.model", "gpt2"},
+		{"tokenizer.ggml.pre", "gpt-2"},
+		{"tokenizer.ggml.tokens", v.tokens},
+		{"tokenizer.ggml.token_type", v.types},
+		{"tokenizer.ggml.merges", []string{"Ġ Ġ"}},
+		{"tokenizer.ggml.eos_token_id", uint32(v.ids["<|im_end|>"])},
+		{"tokenizer.ggml.padding_token_id", uint32(v.ids["<|endoftext|>"])},
+		{"tokenizer.ggml.bos_token_id", uint32(v.ids["<|endoftext|>"])},
+		{"tokenizer.ggml.add_bos_token", false},
 		{"tokenizer.chat_template", GGUFTemplate},
 	}
 }
@@ -264,7 +279,7 @@ func (g GGUF) layers() int {
 // leaves the last layer is the last token's embedding, and the output matrix
 // names each token's successor.
 func (g GGUF) tensors(v *vocabulary) ([]tensor, error) {
-	rng := rand.New(rand.NewPCG(7, 7))
+	rng := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // weights, the same every time
 	random := func(n int, scale float64) []float32 {
 		d := make([]float32, n)
 		for i := range d {

@@ -58,8 +58,10 @@ func localOnly(h http.HandlerFunc) http.HandlerFunc {
 func (s *Server) ollamaTags(w http.ResponseWriter, _ *http.Request) {
 	list := []any{}
 	for _, m := range s.cfg.Models {
-		list = append(list, map[string]any{"name": m.ID, "model": m.ID, "modified_at": "2026-01-01T00:00:00Z", "size": 1, "digest": "sha256:" + m.ID,
-			"details": map[string]any{"parent_model": "", "format": "gguf", "family": "qwen3", "families": []string{"qwen3"}, "parameter_size": "8.2B", "quantization_level": "Q4_K_M"}})
+		list = append(list, map[string]any{
+			"name": m.ID, "model": m.ID, "modified_at": "2026-01-01T00:00:00Z", "size": 1, "digest": "sha256:" + m.ID,
+			"details": map[string]any{"parent_model": "", "format": "gguf", "family": "qwen3", "families": []string{"qwen3"}, "parameter_size": "8.2B", "quantization_level": "Q4_K_M"},
+		})
 	}
 	sendJSON(w, 200, marshal(map[string]any{"models": list}))
 }
@@ -88,8 +90,10 @@ func (s *Server) ollamaShow(w http.ResponseWriter, r *http.Request) {
 		sendJSON(w, 404, `{"error":"model '`+b.Model+`' not found"}`)
 		return
 	}
-	sendJSON(w, 200, marshal(map[string]any{"modelfile": "FROM x", "template": "{{ .Prompt }}", "details": map[string]any{"family": "qwen3"},
-		"model_info": map[string]any{"general.architecture": "qwen3", "qwen3.context_length": m.Max}, "capabilities": m.Caps}))
+	sendJSON(w, 200, marshal(map[string]any{
+		"modelfile": "FROM x", "template": "{{ .Prompt }}", "details": map[string]any{"family": "qwen3"},
+		"model_info": map[string]any{"general.architecture": "qwen3", "qwen3.context_length": m.Max}, "capabilities": m.Caps,
+	}))
 }
 
 func (s *Server) ollamaModels(w http.ResponseWriter, _ *http.Request) {

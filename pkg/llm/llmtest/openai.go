@@ -72,8 +72,10 @@ func NewLMStudio(t testing.TB, cfg Config) *Server {
 		s.mux.HandleFunc("GET /api/v0/models", func(w http.ResponseWriter, _ *http.Request) {
 			data := []any{}
 			for _, m := range s.cfg.Models {
-				e := map[string]any{"id": m.ID, "object": "model", "type": "llm", "publisher": "someone", "arch": "qwen3", "compatibility_type": "gguf",
-					"quantization": "Q4_K_M", "state": "not-loaded", "max_context_length": m.Max}
+				e := map[string]any{
+					"id": m.ID, "object": "model", "type": "llm", "publisher": "someone", "arch": "qwen3", "compatibility_type": "gguf",
+					"quantization": "Q4_K_M", "state": "not-loaded", "max_context_length": m.Max,
+				}
 				if strings.Contains(strings.Join(m.Caps, " "), "embedding") {
 					e["type"] = "embeddings"
 				}

@@ -248,8 +248,10 @@ func (o *ollamaWire) last() map[string]any {
 	if finish == "tool_use" {
 		finish = "stop"
 	}
-	v := map[string]any{"message": map[string]any{"role": "assistant", "content": ""}, "done": true, "done_reason": finish,
-		"total_duration": 5_000_000, "load_duration": 1_000_000}
+	v := map[string]any{
+		"message": map[string]any{"role": "assistant", "content": ""}, "done": true, "done_reason": finish,
+		"total_duration": 5_000_000, "load_duration": 1_000_000,
+	}
 	if !o.r.NoUsage {
 		v["prompt_eval_count"], v["prompt_eval_duration"] = o.u.prompt, 1_000_000
 		v["eval_count"], v["eval_duration"] = o.u.completion, 2_000_000
