@@ -13,6 +13,8 @@ var (
 	esbuildPlace  = lazy(`^\s+(\S.*?):(\d+):(\d+):$`)
 	rolldownPlace = lazy(`[╭┌]─\[ ?(.+?):(\d+):(\d+) ?\]`)
 	rollupPlace   = lazy(`^(?:file: )?(\S+?):(\d+):(\d+)(?: .*)?$`)
+	rollupAt      = lazy(`^(?:\w*Error: )?(\S+\.\w+) \((\d+):(\d+)\)`)
+	rollupFrom    = lazy(`Could not resolve ".*?" from "(.+?)"`)
 	viteBracket   = lazy(`^\[([A-Z_]+)\] (?:Error: )?(.*)$`)
 	rollupError   = lazy(`^\[!\] (.*)$`)
 )
@@ -21,7 +23,10 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 func bundlerParsers() []parser {
 	return []parser{
-		{name: "webpack", kind: kindBuild, marks: []string{"webpack ", "ERROR in "}, parse: webpackParse, sniff: func(t *Text) match {
+		{name: "webpack", kind: kindBuild, marks: []string{"webpack ", "[webpack-cli]", "ERROR in "}, parse: webpackParse, sniff: func(t *Text) match {
+			if t.FindPrefix("[webpack-cli] ", 0) >= 0 && t.ExitBad() {
+				return t.all(scoreSure)
+			}
 			if lastMatch(t, webpackDone()) >= 0 || lastMatch(t, webpackError()) >= 0 && t.HasAny("Module not found", "Module parse failed", "Module build failed", "TS") {
 				return t.all(scoreCertain + 1)
 			}
@@ -57,7 +62,10 @@ func webpackParse(t *Text, f *finding) {
 		e := BuildError{}
 		var first []string
 		if m := webpackError().FindStringSubmatch(l); m != nil {
-			e.File, e.Line, e.Col = t.path(m[1]), atoi(m[2]), atoi(m[3])
+			if strings.ContainsAny(m[1], "./") { // else the name of an entry
+				e.File = t.path(m[1])
+			}
+			e.Line, e.Col = atoi(m[2]), atoi(m[3])
 		} else {
 			first = []string{strings.TrimPrefix(l, "ERROR in ")}
 		}
@@ -78,6 +86,9 @@ func webpackParse(t *Text, f *finding) {
 		}
 		e.Message = message(first...)
 		f.buildOnce(e)
+	}
+	if i := t.FindPrefix("[webpack-cli] ", 0); i >= 0 && len(f.BuildErrors) == 0 && t.ExitBad() {
+		f.build(BuildError{Message: strings.TrimPrefix(t.Line(i), "[webpack-cli] ")})
 	}
 	clean := false
 	if i := lastMatch(t, webpackDone()); i >= 0 {
@@ -140,6 +151,11 @@ func viteError(t *Text, from int, f *finding) {
 		}
 		if s, ok := strings.CutPrefix(l, "[!] "); ok {
 			l = s
+		}
+		if m := rollupAt().FindStringSubmatch(l); m != nil && e.File == "" {
+			e.File, e.Line, e.Col = t.path(m[1]), atoi(m[2]), atoi(m[3])
+		} else if m := rollupFrom().FindStringSubmatch(l); m != nil && e.File == "" {
+			e.File = t.path(m[1])
 		}
 		if len(head) == 0 && !blank(l) && !strings.HasPrefix(l, "Build failed with ") {
 			head = append(head, l)

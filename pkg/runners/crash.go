@@ -38,10 +38,12 @@ var (
 )
 
 func pythonCrashParser() parser {
-	return parser{name: "python", kind: kindCrash, marks: []string{"Traceback (most recent call last)", "Fatal Python error:", "SyntaxError: ", "IndentationError: ", "TabError: ", "can't open file", "No module named"},
+	return parser{name: "python", kind: kindCrash, marks: []string{"Traceback (most recent call last)", "Fatal Python error:", "SyntaxError: ", "IndentationError: ", "TabError: ", "can't open file", "No module named", "Exception Group Traceback"},
 		sniff: func(t *Text) match {
 			switch {
 			case t.FindPrefix("Traceback (most recent call last):", 0) >= 0, t.FindPrefix("Fatal Python error:", 0) >= 0:
+				return t.all(scoreLikely)
+			case t.FindPrefix("  + Exception Group Traceback (most recent call last):", 0) >= 0:
 				return t.all(scoreLikely)
 			case pythonSyntax(t) >= 0, pythonStart(t) >= 0:
 				return t.all(scoreLikely)
@@ -79,6 +81,10 @@ func pythonParse(t *Text, f *finding) {
 		return
 	}
 	i := t.LastPrefix("Traceback (most recent call last):")
+	if g := t.FindPrefix("  + Exception Group Traceback", 0); g >= 0 && i < g {
+		pythonGroup(t, g, f)
+		return
+	}
 	if i < 0 {
 		if s := pythonSyntax(t); s >= 0 {
 			pythonSyntaxError(t, max(s-4, 0), s, f)
@@ -95,9 +101,42 @@ func pythonParse(t *Text, f *finding) {
 		pythonSyntaxError(t, i, end, f)
 		return
 	}
-	msg = msg[:pyMessageLen(msg)]
+	if !(t.ExitBad() && len(msg) <= 12 && end+len(msg) == t.Len()) {
+		msg = msg[:pyMessageLen(msg)]
+	}
 	f.fail(pythonFailure(t, msg, pyCrashFrames(body), true))
+	if p := t.Line(i - 1); strings.HasPrefix(p, "Exception in thread ") || strings.HasPrefix(p, "Exception ignored in") {
+		f.worse(StateFailed) // the program itself goes on
+		return
+	}
 	f.crashed(t, end+len(msg)-1)
+}
+
+// pythonGroup reads the tree of an exception group: the outer frames, and the
+// first line of each exception.
+func pythonGroup(t *Text, g int, f *finding) {
+	var frames []frame
+	var msg []string
+	end := g
+	for i := g + 1; i < t.Len(); i++ {
+		l := t.lines[i]
+		if !strings.HasPrefix(l, " ") {
+			break
+		}
+		end = i
+		s := strings.TrimLeft(l, " |+-")
+		if m := pyCrashFrame().FindStringSubmatch("  " + s); m != nil {
+			if len(msg) == 0 {
+				frames = append(frames, frame{m[1], atoi(m[2])})
+			}
+			continue
+		}
+		if pyCrashError().MatchString(s) {
+			msg = append(msg, s)
+		}
+	}
+	f.fail(pythonFailure(t, msg, frames, true))
+	f.crashed(t, end)
 }
 
 // pyMessageLen says how many of the lines after the frames are the message: the
@@ -142,7 +181,8 @@ func pythonSyntaxError(t *Text, from, at int, f *finding) {
 }
 
 var (
-	nodeCrashHead  = lazy(`^((?:file://)?/\S.*?|[A-Za-z]:\\.*?|node:\S+):(\d+)$`)
+	nodeCrashHead  = lazy(`^((?:file://)?/\S.*?|[A-Za-z]:\\.*?|node:\S+|\[eval\]):(\d+)$`)
+	nodeProperty   = lazy(`^\s+[a-z]\w*: .*,?$`)
 	nodeCrashFrame = lazy(`^\s+at (?:.*? \()?((?:file://)?[^()\s]+?):(\d+):(\d+)\)?(?: \{)?$`)
 	nodeCrashEnd   = lazy(`^Node\.js v\d`)
 )
@@ -186,10 +226,15 @@ func nodeCrashParse(t *Text, f *finding) {
 		return
 	}
 	end := lastMatch(t, nodeCrashEnd())
-	if end < 0 {
+	bare := end < 0
+	if bare {
 		end = t.Len()
 	}
 	start, head := nodeCrashStart(t, end)
+	if bare && start >= 0 { // no closing line: the trace ends with its last frame
+		for end = start + 1; end < t.Len() && (strings.HasPrefix(t.Line(end), " ") || t.Line(end) == "}" || nodeTraceGoesOn(t, end)); end++ {
+		}
+	}
 	if start < 0 {
 		return
 	}
@@ -206,6 +251,16 @@ func nodeCrashParse(t *Text, f *finding) {
 	}
 	f.fail(Failure{File: own.file, Line: own.line, Message: message(msg...)})
 	f.crashed(t, end)
+}
+
+// nodeTraceGoesOn says that message lines and then frames follow line i.
+func nodeTraceGoesOn(t *Text, i int) bool {
+	for j := i; j < i+12; j++ {
+		if nodeCrashFrame().MatchString(t.Line(j)) {
+			return true
+		}
+	}
+	return false
 }
 
 // nodeCrashStart finds where the message begins: after the quoted source line and its
@@ -247,6 +302,7 @@ func nodeCrashTrace(lines []string) (msg []string, frames []frame) {
 			strings.HasPrefix(s, "requireStack:"), strings.HasPrefix(s, "(Use `node --trace"):
 		case strings.HasPrefix(s, "Node.js v"):
 			return msg, frames
+		case len(frames) > 0 && nodeProperty().MatchString(l):
 		default:
 			msg = append(msg, l)
 		}

@@ -4,7 +4,7 @@ import "strings"
 
 var (
 	goCrashHead   = lazy(`^(?:panic: |fatal error: |runtime: goroutine stack exceeds |SIGQUIT: quit)(.*)$`)
-	goCrashFrame  = lazy(`^\s+(\S.*\.(?:go|s)):(\d+)(?: \+0x[0-9a-f]+)?$`)
+	goCrashFrame  = lazy(`^\s+(\S.*\.(?:go|s)):(\d+)(?: \+0x[0-9a-f]+(?: fp=.*)?)?$`)
 	rustCrashWord = lazy(`^thread '(.*?)'(?: \(\d+\))? panicked at (.*)$`)
 	rustCrashAt   = lazy(`^\s+at (\S+):(\d+)(?::\d+)?$`)
 	rustCrashOld  = lazy(`^'(.*)', (\S+?):(\d+):\d+$`)

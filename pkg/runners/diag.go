@@ -1,16 +1,6 @@
 package runners
 
-import (
-	"regexp"
-	"strings"
-	"sync"
-)
-
-// lazy compiles expr at its first use: the table is built in every process, most
-// patterns are needed in few.
-func lazy(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
+import "strings"
 
 // frame is one position of a stack trace.
 type frame struct {
@@ -74,6 +64,11 @@ func parseDiag(l string) (d diag, ok bool) {
 		rest = rest[1:]
 		if c, after, isCol := leadingInt(rest); isCol && strings.HasPrefix(after, ":") {
 			d.col, rest = c, after[1:]
+		}
+		if l2, after, ok := leadingInt(rest); ok && l2 > 0 { // mypy's end position
+			if _, after, ok = leadingInt(strings.TrimPrefix(after, ":")); ok {
+				rest = strings.TrimPrefix(after, ":")
+			}
 		}
 		if !strings.HasPrefix(rest, " ") {
 			return d, false

@@ -7,13 +7,16 @@ import (
 
 func goBuildParser() parser {
 	return parser{name: "go build", kind: kindBuild,
-		marks: []string{".go:", "go: ", "build-output", "go.mod:", "package "},
+		marks: []string{".go:", "go: ", "build-output", "go.mod:", "package ", "usage: go ", "directory not found", `"posn":`},
 		sniff: func(t *Text) match {
+			if t.Has(`"posn": "`) {
+				return t.all(scoreSure)
+			}
 			if !t.ExitOK() || t.Has(`"Action":"build-fail"`) {
 				if goHasDiag(t) || t.Has(`"Action":"build-output"`) {
 					return t.all(scoreSure)
 				}
-				if t.ExitBad() && (t.FindPrefix("go: ", 0) >= 0 || t.FindPrefix("go.mod:", 0) >= 0 ||
+				if t.ExitBad() && (t.FindPrefix("go: ", 0) >= 0 || goUsage(t) >= 0 || t.FindPrefix("go.mod:", 0) >= 0 ||
 					t.FindPrefix("package ", 0) >= 0 && t.HasAny("is not in std", "imports ", "cannot find package")) {
 					return t.all(scoreLikely)
 				}
@@ -50,6 +53,10 @@ func goBuildParse(t *Text, f *finding) {
 		t = goBuildText(t)
 	}
 	goErrors(t, f)
+	goVetJSON(t, f)
+	if i := goUsage(t); i >= 0 && len(f.BuildErrors) == 0 {
+		f.build(BuildError{Message: t.Line(i)})
+	}
 	if len(f.BuildErrors) == 0 {
 		for _, l := range t.lines {
 			if strings.HasPrefix(l, "go: ") && !strings.HasPrefix(l, "go: downloading ") && !strings.HasPrefix(l, "go: finding ") ||
@@ -59,6 +66,34 @@ func goBuildParse(t *Text, f *finding) {
 		}
 	}
 	f.verdict(t, false)
+}
+
+// goUsage is the line in which the go command refuses its arguments.
+func goUsage(t *Text) int {
+	for i, l := range t.lines {
+		if strings.HasPrefix(l, "flag provided but not defined: ") && strings.HasPrefix(t.Line(i+1), "usage: go ") ||
+			strings.HasPrefix(l, "stat ") && strings.HasSuffix(l, ": directory not found") {
+			return i
+		}
+	}
+	return -1
+}
+
+var goVetPair = lazy(`"posn": "(.+?)",?\s*\n(?:\s*"end": .*\n)?\s*"message": (".*")`)
+
+// goVetJSON reads "go vet -json", which ends with exit code 0 whatever it finds.
+func goVetJSON(t *Text, f *finding) {
+	if !t.Has(`"posn": "`) {
+		return
+	}
+	for _, m := range goVetPair().FindAllStringSubmatch(t.whole, -1) {
+		var msg string
+		if json.Unmarshal([]byte(m[2]), &msg) != nil {
+			continue
+		}
+		p, l, c, _ := splitPos(m[1])
+		f.buildOnce(BuildError{File: t.path(p), Line: l, Col: c, Message: msg})
+	}
 }
 
 // goErrors adds the compiler's and vet's lines; what follows indented belongs to

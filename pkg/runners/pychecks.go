@@ -10,30 +10,33 @@ var (
 	mypyClean   = lazy(`^Success: no issues found in \d+ source files?`)
 	flakeLine   = lazy(`^(.+?):(\d+):(?:(\d+):)? ([A-Z]{1,4}\d{2,5}) (.*)$`)
 	pylintLine  = lazy(`^(.+?):(\d+):(\d+): ([CRWEFI]\d{4}): (.*)$`)
+	lintBracket = lazy(`^(\S.*?):(\d+): \[([A-Z]+\d+)(?:\(([\w-]+)\))?[^\]]*\] (.*)$`)
+	githubLine  = lazy(`^::error .*?file=([^,:]+),line=(\d+)(?:,col=(\d+))?.*?::(.*)$`)
+	ruffGroup   = lazy(`^  +(\d+):(\d+) +([A-Z]{1,4}\d{2,5} .*)$`)
 	pylintRated = lazy(`^Your code has been rated at `)
 	ruffFound   = lazy(`^Found (\d+) errors?[. (]`)
 	ruffFull    = lazy(`^(?:error\[)?([A-Z]{1,4}\d{2,5}|invalid-syntax|[a-z-]+)\]?:? (.*)$`)
 	ruffArrow   = lazy(`^\s*--> (.+?):(\d+):(\d+)$`)
 	pyrightLine = lazy(`^\s+(.+?):(\d+):(\d+) - (error|warning|information): (.*)$`)
 	pyrightSum  = lazy(`^(\d+) errors?, (\d+) warnings?, (\d+) (?:informations?|notes?)`)
-	blackWould  = lazy(`^(?:would reformat|error: cannot format) (.+)$`)
+	blackWould  = lazy(`^(?:would reformat|Would reformat:|error: cannot format) (.+)$`)
 )
 
 // pyCheckers are linters and type checkers of Python; each prints lines of its
 // own form, so that one output with two of them is read by both.
 func pyCheckers() []parser {
 	return []parser{
-		{name: "mypy", kind: kindBuild, marks: []string{" error: ", "Success: no issues found"}, sniff: mypySniff, parse: mypyParse},
-		{name: "pylint", kind: kindBuild, marks: []string{"************* Module ", "Your code has been rated", `"message-id"`}, sniff: pylintSniff, parse: pylintParse},
+		{name: "mypy", kind: kindBuild, marks: []string{" error: ", "Success: no issues found", `"severity": "error"`}, sniff: mypySniff, parse: mypyParse},
+		{name: "pylint", kind: kindBuild, marks: []string{"************* Module ", "Your code has been rated", `"message-id"`, `"messageId"`}, sniff: pylintSniff, parse: pylintParse},
 		{name: "pyright", kind: kindBuild, marks: []string{" - error: ", " errors, ", " error, ", `"generalDiagnostics"`}, sniff: pyrightSniff, parse: pyrightParse},
-		{name: "ruff", kind: kindBuild, marks: []string{"All checks passed!", "--> ", "Found ", `"noqa_row"`}, sniff: ruffSniff, parse: ruffParse},
+		{name: "ruff", kind: kindBuild, marks: []string{"All checks passed!", "--> ", "Found ", "::error title=", `"noqa_row"`}, sniff: ruffSniff, parse: ruffParse},
 		{name: "flake8", kind: kindBuild, sniff: flakeSniff, parse: flakeParse},
-		{name: "black", kind: kindBuild, marks: []string{"would reformat ", "would be reformatted", "would be left unchanged"}, sniff: blackSniff, parse: blackParse},
+		{name: "black", kind: kindBuild, marks: []string{"ould reformat", "would be reformatted", "would be left unchanged"}, sniff: blackSniff, parse: blackParse},
 	}
 }
 
 func mypySniff(t *Text) match {
-	if lastMatch(t, mypyFound()) >= 0 || lastMatch(t, mypyClean()) >= 0 {
+	if lastMatch(t, mypyFound()) >= 0 || lastMatch(t, mypyClean()) >= 0 || t.Has(`"severity": "error"`) && strings.HasPrefix(t.Line(0), `{"file": `) {
 		return t.all(scoreCertain)
 	}
 	for _, l := range t.lines {
@@ -45,11 +48,15 @@ func mypySniff(t *Text) match {
 }
 
 func mypyParse(t *Text, f *finding) {
-	for _, l := range t.lines {
+	for i, l := range t.lines {
 		if strings.HasPrefix(l, "{") && mypyJSON(t, l, f) {
 			continue
 		}
 		if d, ok := parseDiag(l); ok && isError(d.severity) {
+			// --pretty wraps messages; the error's name in brackets ends them.
+			for j := i + 1; !strings.HasSuffix(d.message, "]") && j < i+4 && indent(t.Line(j)) == 0 && strings.HasSuffix(t.Line(j), "]"); j++ {
+				d.message += " " + t.Line(j)
+			}
 			f.buildOnce(d.buildError(t))
 		} else if s, cut := strings.CutPrefix(l, "mypy: "); cut {
 			f.buildOnce(BuildError{Message: s})
@@ -89,8 +96,20 @@ func pylintParse(t *Text, f *finding) {
 		if m := pylintLine().FindStringSubmatch(l); m != nil {
 			f.buildOnce(BuildError{File: t.path(m[1]), Line: atoi(m[2]), Col: atoi(m[3]), Message: m[4] + ": " + m[5]})
 		}
+		parseableLine(t, l, f)
 	}
 	f.verdict(t, len(f.BuildErrors) == 0 && lastMatch(t, pylintRated()) >= 0)
+}
+
+// parseableLine reads the form that several linters call "pylint" or "parseable".
+func parseableLine(t *Text, l string, f *finding) {
+	if m := lintBracket().FindStringSubmatch(l); m != nil {
+		msg := m[3] + ": " + m[5]
+		if m[4] != "" {
+			msg += " (" + m[4] + ")"
+		}
+		f.buildOnce(BuildError{File: t.path(m[1]), Line: atoi(m[2]), Message: msg})
+	}
 }
 
 func pylintJSON(t *Text, f *finding) {
@@ -163,7 +182,9 @@ func ruffSniff(t *Text) match {
 	switch {
 	case t.FindPrefix("All checks passed!", 0) >= 0, t.Has(`"noqa_row"`):
 		return t.all(scoreCertain)
-	case lastMatch(t, ruffFound()) >= 0 && (lastMatch(t, flakeLine()) >= 0 || lastMatch(t, ruffArrow()) >= 0 || t.Has("invalid-syntax")):
+	case t.Has("::error title=ruff (") || t.Has("::error title=Ruff ("):
+		return t.all(scoreCertain)
+	case lastMatch(t, ruffFound()) >= 0 && (lastMatch(t, lintBracket()) >= 0 || lastMatch(t, ruffGroup()) >= 0 || lastMatch(t, flakeLine()) >= 0 || lastMatch(t, ruffArrow()) >= 0 || t.Has("invalid-syntax")):
 		return t.all(scoreCertain)
 	}
 	return match{}
@@ -173,7 +194,20 @@ func ruffParse(t *Text, f *finding) {
 	if t.Has(`"noqa_row"`) {
 		ruffJSON(t, f)
 	}
+	group := ""
 	for i, l := range t.lines {
+		if m := githubLine().FindStringSubmatch(l); m != nil {
+			f.buildOnce(BuildError{File: t.path(m[1]), Line: atoi(m[2]), Col: atoi(m[3]), Message: strings.ReplaceAll(m[4], "%0A", "\n")})
+			continue
+		}
+		if strings.HasSuffix(l, ":") && !strings.HasPrefix(l, " ") {
+			group = strings.TrimSuffix(l, ":")
+		}
+		if m := ruffGroup().FindStringSubmatch(l); m != nil && group != "" {
+			f.buildOnce(BuildError{File: t.path(group), Line: atoi(m[1]), Col: atoi(m[2]), Message: m[3]})
+			continue
+		}
+		parseableLine(t, l, f)
 		if m := flakeLine().FindStringSubmatch(l); m != nil {
 			f.buildOnce(BuildError{File: t.path(m[1]), Line: atoi(m[2]), Col: atoi(m[3]), Message: m[4] + " " + m[5]})
 			continue
@@ -209,7 +243,7 @@ func ruffJSON(t *Text, f *finding) {
 func flakeSniff(t *Text) match {
 	first := -1
 	for i, l := range t.lines {
-		if strings.Contains(l, ".py:") && flakeLine().MatchString(l) {
+		if strings.Contains(l, ".py:") && (flakeLine().MatchString(l) || lintBracket().MatchString(l)) {
 			first = i
 			break
 		}
@@ -225,6 +259,7 @@ func flakeParse(t *Text, f *finding) {
 		if m := flakeLine().FindStringSubmatch(l); m != nil {
 			f.buildOnce(BuildError{File: t.path(m[1]), Line: atoi(m[2]), Col: atoi(m[3]), Message: m[4] + " " + m[5]})
 		}
+		parseableLine(t, l, f)
 	}
 	f.verdict(t, false)
 }

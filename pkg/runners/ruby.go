@@ -1,9 +1,6 @@
 package runners
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 var (
 	// rubyError is the head of an uncaught exception; Ruby before 3.4 opens the
@@ -12,16 +9,6 @@ var (
 	// rubySyntaxAt is one message of the parser.
 	rubySyntaxAt = lazy(`^(?:\S+:\d+:in [^ ]+ )?(?:\S+: )??(\S+?\.\w+):(\d+): (syntax error.*|.*\(SyntaxError\))$`)
 )
-
-// lastMatch is the index of the last line that matches, or -1.
-func lastMatch(t *Text, re *regexp.Regexp) int {
-	for i := t.Len() - 1; i >= 0; i-- {
-		if re.MatchString(t.lines[i]) {
-			return i
-		}
-	}
-	return -1
-}
 
 // rubyFrames reads backtrace lines "path:12:in `m'".
 func rubyFrames(lines []string) []frame {

@@ -7,6 +7,7 @@ var (
 	shellSyntax  = lazy(`(?i)(syntax error|unexpected EOF|unterminated quoted|unexpected end of file|bad substitution|parse error near)`)
 	shellMissing = lazy(`^(?:(\S+?): (?:line )?(\d+): |(?:-?\w*sh|env|timeout|nice|nohup|xargs|sudo|exec): )?(?:\d+: )?(.*?): (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*|Exec format error|Is a directory|is a directory)$`)
 	zshMissing   = lazy(`^zsh: (command not found|no such file or directory|permission denied): (.+)$`)
+	usageHint    = lazy(`^(?:Try '.* --help' for more information\.|Usage: |usage: )`)
 	toolSays     = lazy(`^([\w.+-]+): (.+)$`)
 )
 
@@ -16,16 +17,27 @@ var toolErrors = map[string][]string{
 	"grep": {"Unmatched ", "Invalid ", "Trailing backslash", "unmatched ", "missing ", "lookbehind", "warning: stray", "unrecognized option", "invalid option", "internal error", "unknown "},
 	"rg":   {"regex parse error", "error: ", "unrecognized flag", "unclosed "},
 	"sed":  {"-e expression", "can't read", "couldn't ", "no input files", "invalid option", "file "},
-	"awk":  {"cmd. line:", "syntax error", "fatal: ", "can't open"}, "gawk": {"cmd. line:", "fatal: "}, "mawk": {"line ", "cannot open"},
+	"awk":  {"cmd. line:", "syntax error", "fatal: ", "can't open", "line ", "cannot open"}, "gawk": {"cmd. line:", "fatal: "}, "mawk": {"line ", "cannot open"},
 	"jq":  {"error", "parse error"},
 	"git": {"'"}, "fatal": {"not a git repository", "ambiguous argument", "pathspec", "bad revision", "unable to "},
 	"curl": {"("}, "tar": {"Error ", "Cannot ", "This does not look"}, "find": {"unknown predicate", "missing argument", "paths must precede", "‘", "'"},
+	"node":  {"bad option", "invalid value", "--"},
 	"error": {"unknown ", "unexpected argument", "unrecognized ", "invalid "},
 }
 
-func shellParser() parser {
-	return parser{name: "shell", kind: kindWrapper,
-		sniff: func(t *Text) match {
+func shellParsers() []parser {
+	return []parser{
+		// With these codes the shell itself ended the command.
+		{name: "shell", kind: kindCrash, parse: shellParse, sniff: func(t *Text) match {
+			if code, ok := t.Exit(); !ok || code != 126 && code != 127 {
+				return match{}
+			}
+			if i, kind := shellFind(t); i >= 0 && kind == "missing" {
+				return t.all(scoreCertain)
+			}
+			return match{}
+		}},
+		{name: "shell", kind: kindWrapper, parse: shellParse, sniff: func(t *Text) match {
 			if !t.ExitBad() && t.Hint.Exit != nil {
 				return match{}
 			}
@@ -33,7 +45,8 @@ func shellParser() parser {
 				return t.all(scoreLikely)
 			}
 			return match{}
-		}, parse: shellParse}
+		}},
+	}
 }
 
 // shellFind looks for the shell's or a tool's own complaint; kind is "syntax",
@@ -42,6 +55,11 @@ func shellFind(t *Text) (int, string) {
 	code, _ := t.Exit()
 	for i := t.Len() - 1; i >= 0 && i >= t.Len()-60; i-- {
 		l := t.lines[i]
+		if usageHint().MatchString(l) && t.ExitBad() && i > 0 && toolSays().MatchString(t.Line(i-1)) {
+			for i--; i > 0 && usageHint().MatchString(t.Line(i)) && toolSays().MatchString(t.Line(i-1)); i-- {
+			}
+			return i, "tool"
+		}
 		name, rest, ok := strings.Cut(l, ": ")
 		if !ok {
 			continue
@@ -75,7 +93,7 @@ func hasAnyPrefix(s string, prefixes []string) bool {
 
 // hasErrno says that the line ends with a system error's text.
 func hasErrno(l string) bool {
-	for _, s := range []string{": No such file or directory", ": Permission denied", ": Is a directory", ": Not a directory", ": File exists", ": No space left on device", ": Connection refused", ": Read-only file system"} {
+	for _, s := range []string{": No such file or directory", ": Permission denied", ": Is a directory", ": Not a directory", ": File exists", ": No space left on device", ": Connection refused", ": Read-only file system", "(No such file or directory)"} {
 		if strings.HasSuffix(l, s) {
 			return true
 		}
@@ -90,7 +108,10 @@ func shellParse(t *Text, f *finding) {
 	var line int
 	msg := l
 	if m := shellAt().FindStringSubmatch(l); m != nil {
-		file, line, msg = t.path(m[1]), atoi(m[2]), m[3]
+		msg = m[3]
+		if strings.ContainsAny(m[1], "./") && !strings.HasSuffix(m[1], "sh") || strings.HasSuffix(m[1], ".sh") { // "bash: line 1" names no file
+			file, line = t.path(m[1]), atoi(m[2])
+		}
 	}
 	if kind == "syntax" {
 		f.build(BuildError{File: file, Line: line, Message: message(append([]string{msg}, shellMore(t, i)...)...)})
@@ -159,8 +180,17 @@ func silentParser() parser {
 		}}
 }
 
-// silentClean says that command is one call of a tool whose success is silent.
+// silentClean says that command calls only tools whose success is silent.
 func silentClean(command string) bool {
+	for part := range strings.SplitSeq(command, "&&") {
+		if !silentTool(part) {
+			return false
+		}
+	}
+	return true
+}
+
+func silentTool(command string) bool {
 	if strings.ContainsAny(command, ";|&<>$`()\n") {
 		return false
 	}

@@ -13,5 +13,6 @@ func parsersTools() []parser {
 	out = append(out, bundlerParsers()...)
 	out = append(out, pyCheckers()...)
 	out = append(out, crashParsers()...)
-	return append(out, shellParser(), progressParser(), silentParser())
+	out = append(out, shellParsers()...)
+	return append(out, checkstyleParser(), progressParser(), silentParser())
 }
