@@ -17,14 +17,6 @@ const (
 var askedFor = newSet(`version versions release port ports address size speed code status reason number amount slowest fastest largest
 	biggest highest lowest longest shortest smallest peak maximum minimum id month year line lines name kind two three four five`)
 
-func newSet(list string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(list) {
-		m[w] = true
-	}
-	return m
-}
-
 // cover says how much of the question a candidate is about.
 type cover struct {
 	has   uint32  // concepts found in the line

@@ -118,8 +118,11 @@ func (r *reading) mostFrequentValue(ctx context.Context) (Counted, bool, error) 
 	if need != 0 {
 		about = "lines that hold all of " + r.count.spell(need)
 	}
-	out := Counted{Kind: "most frequent", Value: fmt.Sprintf("%s (%s times)", keys[0], thousands(values[keys[0]].n)),
-		Rule: fmt.Sprintf("%s different values on %s %s", thousands(len(values)), thousands(lines), about)}
+	out := Counted{
+		Kind:  "most frequent",
+		Value: fmt.Sprintf("%s (%s times)", keys[0], thousands(values[keys[0]].n)),
+		Rule:  fmt.Sprintf("%s different values on %s %s", thousands(len(values)), thousands(lines), about),
+	}
 	for _, k := range keys[:min(3, len(keys))] {
 		l := r.line(values[k].first, wholeShown, float64(values[k].n))
 		l.Count = values[k].n

@@ -299,7 +299,7 @@ func (m *matcher) context(c int, u *unit) (float64, uint32) {
 // keep adds u to the candidate of its kind, or makes a new one.
 func (m *matcher) keep(c int, u *unit, lex float64, ctxMask uint32, moment int, forced bool) {
 	tmpl := templateHash(u.text)
-	key := (tmpl ^ uint64(u.mask)*fnvPrime) + uint64(int64(u.sum*64)*3+int64(moment)+1)*0x9e3779b97f4a7c15 //nolint:gosec // a hash
+	key := (tmpl ^ uint64(u.mask)*fnvPrime) + uint64(int64(u.sum*64)*3+int64(moment)+1)*0x9e3779b97f4a7c15
 	g := m.groups[key]
 	if g != nil {
 		g.count++

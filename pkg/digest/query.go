@@ -53,36 +53,6 @@ type query struct {
 	total    float64
 }
 
-// stopWords carry no content in a question.
-var stopWords = sync.OnceValue(func() map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(`the a an of to in on for and or but is are was were be been being did do does doing done which what who
-		whom whose when where why how many much with from by it its at as that this these those there here any no not nor than then into out if so
-		because has had have having would could should can may might must will shall they them their he she his her you your we our us i me my
-		all some each every both other another same such only also too very just about over under after before during while until since
-		again once up down off per via etc one ones thing things anything something nothing anyone someone anybody somebody
-		get gets got go goes went come comes came take takes took taken make makes made happen happened happens say says said saying tell tells told
-		mean means meant seem seems seemed use uses used using able s t d ll re ve don doesn didn isn wasn weren won let
-		log logs file files text output line lines please show shows shown give gives given report reports reported message messages according mention mentions mentioned
-		many much most more least less first last long longest time times called name named exactly really actually ever yet now still already even own kind sort type
-		between within without through across against among around toward towards upon`) {
-		m[w] = true
-	}
-	return m
-})
-
-// weakWords are content, but seldom what tells the line apart.
-var weakWords = sync.OnceValue(func() map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(`machine system process program component part moment point try tried want wanted need needed
-		run ran running right wrong new old see saw seen look set work works worked find found number amount value state status
-		end start begin hit back asked whole entire certain particular specific different various stated listed contain contains exist exists
-		cause caused reason result place way case test tests node nodes server error errors fail failed fails failure`) {
-		m[w] = true
-	}
-	return m
-})
-
 var (
 	quoted = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile("\"([^\"]{2,80})\"|“([^”]{2,80})”|`([^`]{2,80})`|(?:^|[\\s(])'([^']{2,80})'")
@@ -186,7 +156,7 @@ func (q *query) addNeedle(d *Doc, s string, vs []variant) []variant {
 		s = v
 	}
 	c := concept{text: s, needle: s, weight: 1.4, rarity: d.idf(low), named: true, known: low > 0}
-	vs = append(vs, variant{hash: gate, concept: uint8(len(q.concepts)), weight: c.rarity * c.weight, kind: 1, gate: true}) //nolint:gosec // < maxConcepts
+	vs = append(vs, variant{hash: gate, concept: uint8(len(q.concepts)), weight: c.rarity * c.weight, kind: 1, gate: true})
 	q.concepts = append(q.concepts, c)
 	return vs
 }
@@ -246,7 +216,7 @@ func (q *query) addWords(d *Doc, s string, vs []variant) []variant {
 		prev = len(q.concepts)
 		q.addPair(d, ws, i)
 		if i+1 < len(ws) && !stop[ws[i+1]] { // "time out" is also written "timeout"
-			vs = append(vs, variant{hash: stemHash(w + ws[i+1]), concept: uint8(len(q.concepts) - 1), weight: d.idf(d.df(stemHash(w + ws[i+1]))), kind: 1}) //nolint:gosec // < maxConcepts
+			vs = append(vs, variant{hash: stemHash(w + ws[i+1]), concept: uint8(len(q.concepts) - 1), weight: d.idf(d.df(stemHash(w + ws[i+1]))), kind: 1})
 		}
 	}
 	return vs
@@ -264,7 +234,7 @@ func (q *query) addPair(d *Doc, ws []string, i int) {
 		return
 	}
 	c := concept{text: ws[i] + " " + ws[i+1], rarity: d.idf(low), pair: true, known: true}
-	v := variant{concept: uint8(len(q.concepts)), weight: pairWeight * c.rarity, kind: 1} //nolint:gosec // < maxConcepts
+	v := variant{concept: uint8(len(q.concepts)), weight: pairWeight * c.rarity, kind: 1}
 	for _, p := range [][2]uint64{{a, b}, {b, a}} {
 		q.first[p[0]] = true
 		v.hash = pairHash(p[0], p[1])
@@ -303,7 +273,7 @@ func particleVerb(table map[string][]kin, ws []string) string {
 
 // addConcept adds a word or phrase and all that may stand for it.
 func (q *query) addConcept(d *Doc, text string, weight float64, kins []kin, self []string, vs []variant) []variant {
-	id := uint8(len(q.concepts)) //nolint:gosec // < maxConcepts
+	id := uint8(len(q.concepts))
 	c := concept{text: text, weight: weight, rarity: 1}
 	add := func(ws []string, w float64) {
 		hs := make([]uint64, len(ws))

@@ -2,6 +2,7 @@ package digest
 
 import (
 	"bytes"
+	"strings"
 	"sync"
 )
 
@@ -28,8 +29,8 @@ var severityWords = sync.OnceValue(func() map[uint64]uint8 {
 			crash crashed assertion unhandled uncaught backoff crashloopbackoff evicted race stackoverflow outofmemory`,
 		sevSummary: `passed summary total finished completed succeeded success`,
 	} {
-		for _, w := range bytes.Fields([]byte(list)) {
-			h := stemHash(string(w))
+		for w := range strings.FieldsSeq(list) {
+			h := stemHash(w)
 			m[h] = max(m[h], level)
 		}
 	}
@@ -41,8 +42,17 @@ var severityMarks = []struct {
 	mark  string
 	level uint8
 }{
-	{"--- FAIL", sevFatal}, {"not ok ", sevFatal}, {"FAIL", sevFatal}, {"✕", sevFatal}, {"✗", sevFatal}, {"✖", sevFatal},
-	{"●", sevError}, {"E   ", sevError}, {"Caused by", sevError}, {"×", sevError}, {"npm ERR!", sevError},
+	{"--- FAIL", sevFatal},
+	{"not ok ", sevFatal},
+	{"FAIL", sevFatal},
+	{"✕", sevFatal},
+	{"✗", sevFatal},
+	{"✖", sevFatal},
+	{"●", sevError},
+	{"E   ", sevError},
+	{"Caused by", sevError},
+	{"×", sevError},
+	{"npm ERR!", sevError},
 }
 
 // passMarks stand in front of the names of tests that ran or passed: "--- PASS: TestFailedLogin" is no

@@ -3,6 +3,7 @@ package digest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -43,7 +44,7 @@ func readBlocks(ctx context.Context, r io.Reader, free chan []byte) <-chan block
 				return
 			}
 			n, err := io.ReadFull(r, buf[:blockSize])
-			if err == io.ErrUnexpectedEOF {
+			if errors.Is(err, io.ErrUnexpectedEOF) {
 				err = io.EOF
 			}
 			select {
@@ -72,7 +73,7 @@ func eachBlock(ctx context.Context, r io.Reader, fn func([]byte) error) error {
 	blocks := readBlocks(ctx, r, free)
 	defer func() {
 		cancel()
-		for range blocks { //nolint:revive // wait for the reader to end
+		for range blocks { // wait for the reader to end
 		}
 	}()
 	for b := range blocks {
@@ -81,7 +82,7 @@ func eachBlock(ctx context.Context, r io.Reader, fn func([]byte) error) error {
 				return err
 			}
 		}
-		if b.err == io.EOF {
+		if errors.Is(b.err, io.EOF) {
 			return nil
 		}
 		if b.err != nil {

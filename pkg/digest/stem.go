@@ -58,7 +58,7 @@ func stripPlural(w []byte, n int) int {
 }
 
 func stripPast(w []byte, n int) int {
-	k := n
+	var k int
 	switch {
 	case n > 5 && w[n-3] == 'i' && w[n-2] == 'n' && w[n-1] == 'g':
 		k = n - 3

@@ -130,7 +130,7 @@ func (t *templateTable) add(h uint64, line int) (*template, bool) {
 		t.grow()
 		s = t.slot(h | 1)
 	}
-	t.keys[s], t.idx[s] = h|1, int32(len(t.list)) //nolint:gosec // bounded by maxTemplates
+	t.keys[s], t.idx[s] = h|1, int32(len(t.list))
 	t.list = append(t.list, template{count: 1, first: line, last: line})
 	return &t.list[len(t.list)-1], true
 }
