@@ -80,7 +80,8 @@ type Want struct {
 	Tool     string // "offload", "research", "delegate": whose setting counts
 	Tools    bool   // needs tool calls: models known not to have them are left out
 	Vision   bool
-	// Wait lets Choose wait, until ctx ends, for an endpoint that is loading.
+	// Wait lets Choose wait for an endpoint that is loading, until ctx ends or
+	// FirstByteTimeout has passed.
 	Wait       bool
 	OnProgress func(Progress)
 }

@@ -101,6 +101,9 @@ func (c *call) once(ctx context.Context, msgs []Message) (*Answer, error) {
 
 // place picks the endpoint with most free slots among those serving the model.
 func (c *call) place(failed []string) *server {
+	if len(c.q.Choice.Also) == 0 {
+		return c.r.server(c.q.Choice.Endpoint)
+	}
 	var best *server
 	most := 0
 	for _, name := range append([]string{c.q.Choice.Endpoint}, c.q.Choice.Also...) {
@@ -111,9 +114,6 @@ func (c *call) place(failed []string) *server {
 		held, _ := c.r.slots.held(s.key)
 		if f := slotTotal(c.cfg, s, s.told()) - held; best == nil || f > most {
 			best, most = s, f
-		}
-		if len(c.q.Choice.Also) == 0 {
-			break
 		}
 	}
 	if best == nil {
@@ -207,6 +207,11 @@ func (c *call) converse(ctx context.Context, s *server, w *wireCall, p *plan) (*
 			c.r.log.Info("the server refuses a field; it is left out from now on", "endpoint", s.Name, "field", ref.field)
 			if c.schema != nil && strings.Contains(ref.field, "format") {
 				w.messages = withSchema(w.messages, c.q.Schema)
+				next, err := c.r.plan(ctx, s, w, c.limit(w.backend))
+				if err != nil {
+					return nil, err
+				}
+				*p = next
 			}
 		case vClamp:
 			if changes++; changes > 2 {

@@ -12,6 +12,7 @@ import (
 // slots is taken, the first in order when equal. Errors: [*NoModelError], ctx's.
 func (r *Registry) Choose(ctx context.Context, w Want) (Choice, error) {
 	pause := 250 * time.Millisecond
+	start := time.Now()
 	for {
 		cfg, _ := r.snapshot()
 		w := cfg.resolve(w)
@@ -21,7 +22,7 @@ func (r *Registry) Choose(ctx context.Context, w Want) (Choice, error) {
 		}
 		choice, err := pick(cfg, sts, w)
 		var none *NoModelError
-		if err == nil || !w.Wait || !errors.As(err, &none) || len(none.Ambiguous) > 0 {
+		if err == nil || !w.Wait || time.Since(start) > cfg.FirstByteTimeout || !errors.As(err, &none) || len(none.Ambiguous) > 0 {
 			return choice, err
 		}
 		i := slices.IndexFunc(sts, func(s EndpointStatus) bool { return s.State == Loading })

@@ -89,7 +89,7 @@ func TestChoose(t *testing.T) {
 		says []string
 	}{
 		{"two resemble it", Want{Model: "qwen3"}, []string{"several", "Qwen/Qwen3-8B", "qwen3:8b"}},
-		{"not there", Want{Model: "mistral"}, []string{`"mistral" is not served`, "llama3.1:latest (b)", "embedding"}},
+		{"not there", Want{Model: "mistral"}, []string{`"mistral" is not served`, "llama3.1:latest (b)", "not for chat"}},
 		{"several and no default", Want{Endpoint: "b"}, []string{"several models", "defaults.model"}},
 		{"unknown endpoint", Want{Endpoint: "c"}, []string{`no endpoint "c"`, "known: a, b"}},
 		{"embedding", Want{Model: "nomic-embed-text"}, []string{"embedding"}},

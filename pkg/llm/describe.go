@@ -70,8 +70,11 @@ func (s Slots) describe() string {
 }
 
 func (m Model) describe() string {
-	if !m.Caps.Chat {
+	switch {
+	case m.Caps.Embedding && !m.Caps.Chat:
 		return m.ID + "  embedding or rerank, not for chat"
+	case !m.Caps.Chat:
+		return m.ID + "  not for chat"
 	}
 	parts := []string{m.ID, m.windowWords()}
 	var can []string

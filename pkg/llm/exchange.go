@@ -2,7 +2,6 @@ package llm
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -140,7 +139,7 @@ func (r *Registry) receive(ctx context.Context, s *server, w *wire, body []byte,
 		return &droppedError{err: err}
 	case first == '<':
 		return &statusError{status: resp.StatusCode, body: []byte("an HTML page, not an answer of a model server")}
-	case first == '{' && !strings.Contains(resp.Header.Get("Content-Type"), "ndjson"):
+	case first == '{' && w.full != nil:
 		return readFull(in, w, out, dog, start)
 	}
 	if err := readStream(in, w, out, dog, rep, start); err != nil || out.looped {
@@ -170,8 +169,7 @@ func firstByte(in *bufio.Reader) (byte, error) {
 	}
 }
 
-// readFull reads a reply of a server that does not stream. Ollama's lines are
-// objects too, so the rest may hold more of them.
+// readFull reads a reply of a server that does not stream.
 func readFull(in *bufio.Reader, w *wire, out *raw, dog *watchdog, start time.Time) error {
 	out.firstByte = time.Since(start)
 	dog.alive(true)
@@ -180,9 +178,6 @@ func readFull(in *bufio.Reader, w *wire, out *raw, dog *watchdog, start time.Tim
 		return &droppedError{len(b), err}
 	}
 	ds, err := w.full(b)
-	if errors.Is(err, errBroken) && bytes.Contains(b, []byte("\n{")) {
-		return readStream(bytes.NewReader(b), w, out, dog, &reporter{}, start)
-	}
 	if err != nil {
 		return brokenOr(err, len(b))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/tidwall/gjson"
 )
@@ -169,11 +170,16 @@ func (r *Registry) Count(ctx context.Context, c Choice, text string) (n int, exa
 	return r.Estimate(c, text), false
 }
 
+// countLimit bounds the wait for a count: an estimate is there at once.
+const countLimit = 15 * time.Second
+
 func (r *Registry) countBy(ctx context.Context, s *server, url string, fields map[string]any, path string) (int, bool) {
 	body, err := json.Marshal(fields)
 	if err != nil {
 		return 0, false
 	}
+	ctx, cancel := context.WithTimeout(ctx, countLimit)
+	defer cancel()
 	v := gjson.GetBytes(r.ask(ctx, s, url, body).json(), path)
 	return int(v.Int()), v.Exists()
 }

@@ -14,13 +14,19 @@ import (
 
 // embeddingName is the fallback where a server does not tell what a model is for.
 var embeddingName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)embed|rerank|minilm|(^|[/_-])(bge|gte|e5|nomic-bert|colbert|splade)([-_.:]|$)`)
+	return regexp.MustCompile(`(?i)embed|rerank|minilm|mpnet|(^|[/_-])(bge|gte|e5|nomic-bert|colbert|splade)([-_.:]|$)`)
+})
+
+// otherName is the same for models that hear, speak or paint.
+var otherName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)whisper|stable-diffusion|dall-e|moderation|(^|[/_-])(tts|sdxl)([-_.:]|$)`)
 })
 
 // guessCaps judges by the name alone.
 func guessCaps(id string) Caps {
 	e := embeddingName().MatchString(id)
-	return Caps{Chat: !e, Embedding: e, Tools: !e}
+	chat := !e && !otherName().MatchString(id)
+	return Caps{Chat: chat, Embedding: e, Tools: chat}
 }
 
 // llamaCpp probes llama-server. Sleeping servers are recognised by /props,
@@ -28,6 +34,10 @@ func guessCaps(id string) Caps {
 func (p *prober) llamaCpp(ctx context.Context) {
 	rs := p.get(ctx, p.s.api+"/models", p.s.root+"/props")
 	if p.fail(rs[0]) {
+		return
+	}
+	if rs[1].status == http.StatusUnauthorized {
+		p.fail(rs[1]) // the list of models is open, nothing else is
 		return
 	}
 	p.st.State = Up

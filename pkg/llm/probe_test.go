@@ -96,6 +96,7 @@ func TestProbeStates(t *testing.T) {
 	sleeping := llmtest.NewLlamaServer(t, llmtest.Config{})
 	sleeping.SetSleeping(true)
 	keyed := llmtest.NewVLLM(t, llmtest.Config{APIKey: "sk-right-key"})
+	keyedLlama := llmtest.NewLlamaServer(t, llmtest.Config{APIKey: "sk-right-key"})
 	html := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = fmt.Fprint(w, llmtest.HTMLBody)
@@ -110,6 +111,7 @@ func TestProbeStates(t *testing.T) {
 		ep("loading", loading), ep("sleeping", sleeping), ep("nokey", keyed),
 		{Name: "wrongkey", BaseURL: keyed.URL, APIKey: "sk-wrong-key"},
 		{Name: "rightkey", BaseURL: keyed.URL, APIKey: "sk-right-key"},
+		ep("llamanokey", keyedLlama), {Name: "llamakey", BaseURL: keyedLlama.URL, APIKey: "sk-right-key"},
 		{Name: "closed", BaseURL: llmtest.Refused(t)},
 		{Name: "silent", BaseURL: llmtest.Silent(t)},
 		{Name: "html", BaseURL: html.URL},
@@ -125,6 +127,7 @@ func TestProbeStates(t *testing.T) {
 	}{
 		"loading": {Loading, true, "loading"}, "sleeping": {Sleeping, true, "wakes"},
 		"nokey": {Refused, true, "wants an api_key"}, "wrongkey": {Refused, true, "another api_key"}, "rightkey": {Up, true, ""},
+		"llamanokey": {Refused, true, "wants an api_key"}, "llamakey": {Up, true, ""},
 		"closed": {Down, true, "nothing listens"}, "silent": {Down, false, "no answer"},
 		"html": {Foreign, true, "text/html"}, "moved": {Foreign, true, "redirects"}, "gateway": {Down, true, "gateway"},
 		"noname": {Down, false, ""}, "badurl": {Foreign, false, "base_url"},

@@ -52,13 +52,13 @@ type wire struct {
 	url    func(s *server) string
 	body   func(c *wireCall) map[string]any
 	stream func(r io.Reader, f func(delta) (stop bool)) error
-	full   func(body []byte) ([]delta, error)
+	full   func(body []byte) ([]delta, error) // nil: one line of the stream is a whole reply, too
 }
 
 func wireFor(b Backend) *wire {
 	switch b {
 	case Ollama:
-		return &wire{func(s *server) string { return s.root + "/api/chat" }, ollamaBody, ollamaStream, ollamaFull}
+		return &wire{func(s *server) string { return s.root + "/api/chat" }, ollamaBody, ollamaStream, nil}
 	case Anthropic:
 		return &wire{func(s *server) string { return s.api + "/messages" }, anthropicBody, anthropicStream, anthropicFull}
 	}
@@ -216,28 +216,20 @@ func ollamaBody(c *wireCall) map[string]any {
 
 func ollamaStream(r io.Reader, f func(delta) bool) error {
 	return readNDJSON(r, func(line []byte) (bool, error) {
-		ds, err := ollamaFull(line)
-		if err != nil {
-			return true, err
+		if !gjson.ValidBytes(line) {
+			return true, errBroken
 		}
-		return f(ds[0]) || ds[0].end, nil
+		j := gjson.ParseBytes(line)
+		if j.Get("error").Exists() {
+			return true, &faultError{line}
+		}
+		d := delta{text: j.Get("message.content").String(), reasoning: j.Get("message.thinking").String(), end: j.Get("done").Bool()}
+		if d.end {
+			d.finish = j.Get("done_reason").String()
+			d.usage = &Usage{Prompt: int(j.Get("prompt_eval_count").Int()), Completion: int(j.Get("eval_count").Int())}
+		}
+		return f(d) || d.end, nil
 	})
-}
-
-func ollamaFull(b []byte) ([]delta, error) {
-	if !gjson.ValidBytes(b) {
-		return nil, errBroken
-	}
-	j := gjson.ParseBytes(b)
-	if j.Get("error").Exists() {
-		return nil, &faultError{b}
-	}
-	d := delta{text: j.Get("message.content").String(), reasoning: j.Get("message.thinking").String(), end: j.Get("done").Bool()}
-	if d.end {
-		d.finish = j.Get("done_reason").String()
-		d.usage = &Usage{Prompt: int(j.Get("prompt_eval_count").Int()), Completion: int(j.Get("eval_count").Int())}
-	}
-	return []delta{d}, nil
 }
 
 // --- Anthropic's /v1/messages

@@ -14,9 +14,14 @@ const listMost = 12
 func advice(cfg *Settings, sts []EndpointStatus, w resolved, all []candidate) string {
 	var parts []string
 	for _, c := range all {
-		if t := matchOne(w.name, *c.m); w.name != "" && t != tierNone && t <= tierEqual && !c.m.Caps.Chat {
+		t := matchOne(w.name, *c.m)
+		switch {
+		case w.name == "" || t == tierNone || t > tierEqual:
+		case c.m.Caps.Embedding && !c.m.Caps.Chat:
 			parts = append(parts, fmt.Sprintf("%s on %s is an embedding or rerank model", c.m.ID, c.st.Name))
-		} else if w.name != "" && t != tierNone && t <= tierEqual {
+		case !c.m.Caps.Chat:
+			parts = append(parts, fmt.Sprintf("%s on %s is no chat model", c.m.ID, c.st.Name))
+		default:
 			parts = append(parts, fmt.Sprintf("%s on %s cannot do what this needs (tools or images)", c.m.ID, c.st.Name))
 		}
 	}
@@ -89,7 +94,7 @@ func servedList(all []candidate) string {
 		}
 		s := c.m.ID + " (" + c.st.Name + ")"
 		if !c.m.Caps.Chat {
-			s = c.m.ID + " (" + c.st.Name + ", embedding)"
+			s = c.m.ID + " (" + c.st.Name + ", not for chat)"
 		}
 		out = append(out, s)
 	}
