@@ -175,7 +175,7 @@ func (r *Rules) denied(sc *script, command, cwd string) Decision {
 			continue
 		}
 		for _, dir := range r.readDirs(sc, cwd) {
-			for _, l := range r.expandArg(dir, rd.target) {
+			for _, l := range r.expandArg(dir, rd.target, false) {
 				if rule := r.readRule(r.Deny, cwd, l); rule != nil {
 					return decided(Deny, *rule, "it reads "+l.arg)
 				}
@@ -189,8 +189,8 @@ func (r *Rules) denied(sc *script, command, cwd string) Decision {
 func (r *Rules) readDirs(sc *script, cwd string) []string {
 	dirs := []string{cwd}
 	for _, c := range sc.calls {
-		if len(c.words) == 2 && c.words[0].val == "cd" {
-			dirs = append(dirs, r.locate(dirs[len(dirs)-1], c.words[1].val).path)
+		if words := stripWrappers(c.words); len(words) == 2 && words[0].val == "cd" {
+			dirs = append(dirs, r.locate(dirs[len(dirs)-1], words[1].val).path)
 		}
 	}
 	return dirs
@@ -218,7 +218,7 @@ func (r *Rules) deniedFiles(c call, cwd string) Decision {
 		}
 	}
 	for _, a := range named {
-		for _, l := range r.expandArg(cwd, a) {
+		for _, l := range r.expandArg(cwd, a, false) {
 			if rule := r.readRule(r.Deny, cwd, l); rule != nil {
 				return decided(Deny, *rule, "it reads "+l.arg)
 			}

@@ -54,8 +54,8 @@ func (r *Rules) readRule(list []Rule, cwd string, l located) *Rule {
 }
 
 // expand returns what an argument names: itself, or the files a pattern matches. Patterns are expanded because a
-// rule about .env must hold for .e* too; the client does not do that.
-func (r *Rules) expandArg(cwd string, w word) []located {
+// rule about .env must hold for .e* too; the client does not do that. Without dirs, directories are left out.
+func (r *Rules) expandArg(cwd string, w word, dirs bool) []located {
 	one := r.locate(cwd, w.val)
 	if !w.glob {
 		return []located{one}
@@ -67,7 +67,7 @@ func (r *Rules) expandArg(cwd string, w word) []located {
 	out := make([]located, 0, len(matches))
 	for _, m := range matches {
 		// A directory among them is not read: cat says so, and grep -r is looked at elsewhere.
-		if st, err := os.Stat(m); err == nil && st.IsDir() {
+		if st, err := os.Stat(m); !dirs && err == nil && st.IsDir() {
 			continue
 		}
 		out = append(out, located{arg: w.val, path: m, real: realPath(m)})

@@ -44,13 +44,14 @@ func (r *Rules) moves(sc *script, dirs []string) Decision {
 		if len(c.words) == 0 {
 			continue
 		}
-		if c.words[0].val == "cd" {
+		name := stripWrappers(c.words)[0].val
+		if name == "cd" {
 			if moved {
 				return ask("it changes the directory more than once")
 			}
 			moved = true
 		}
-		if moved && c.words[0].val == "git" {
+		if moved && name == "git" {
 			return ask("it changes the directory before a git command, whose configuration can run programs")
 		}
 	}
@@ -176,7 +177,7 @@ func (r *Rules) paths(words []word, dirs []string, verb string) Decision {
 			return ask(verb + " " + readable(w.val) + ", which may leave through a link")
 		}
 		for _, dir := range dirs {
-			for _, l := range r.expandArg(dir, w) {
+			for _, l := range r.expandArg(dir, w, true) {
 				if !r.inside(dirs[0], l) {
 					d := ask(fmt.Sprintf("%s %s, outside the working directories", verb, readable(w.val)))
 					d.Needed = "additionalDirectories with that directory"

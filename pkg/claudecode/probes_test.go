@@ -124,3 +124,25 @@ func TestProbes(t *testing.T) {
 	}
 	t.Logf("%d probes, %d stricter than the client", probes, stricter)
 }
+
+// No text makes it fail, and what a rule denies stays denied whatever stands around it.
+func FuzzCommand(f *testing.F) {
+	for _, seed := range []string{"", `cat ""`, "a=(1 2); ${a[@]}", "[[ a -eq b[$(id)] ]]", "cat <<EOF\n$(x)\nEOF", "bash -c 'bash -c \"x\"'", "find . -exec", "time", "!", "timeout 5", "git -C", "for((;;)) do :; done"} {
+		f.Add(seed)
+	}
+	home := f.TempDir()
+	if err := os.MkdirAll(filepath.Join(home, ".claude"), 0o700); err != nil {
+		f.Fatal(err)
+	}
+	rules := `{"permissions":{"allow":["Bash(x *)"],"deny":["Bash(rm:*)","Read(./.env)"],"ask":["Bash(git *--force*)"]}}`
+	if err := os.WriteFile(filepath.Join(home, ".claude", "settings.json"), []byte(rules), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	r := claudecode.LoadRules(claudecode.Place{Dir: home, Managed: home, Env: []string{"HOME=" + home, "USERPROFILE=" + home}})
+	f.Fuzz(func(t *testing.T, command string) {
+		_ = r.Command(command, "", home)
+		if got := r.Command(command+"\nrm x", "", home); got.Verdict == claudecode.None {
+			t.Errorf("%q and then rm: %+v", command, got)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package claudecode
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"strings"
@@ -58,14 +59,20 @@ func (s *script) parse(text string, vars map[string]string, depth int, nested bo
 	if err != nil {
 		return fmt.Errorf("not understood as a shell command: %w", err)
 	}
-	known := map[string]string{}
-	for k, v := range vars {
-		known[k] = v
+	if brokenPipe().MatchString(text) {
+		s.doubt("a continued line before an operator")
+	}
+	known := maps.Clone(vars)
+	if known == nil {
+		known = map[string]string{}
 	}
 	w := walker{s: s, rd: reader{src: text, vars: known, set: map[string]bool{}}, depth: depth}
 	w.list(file.Stmts, nested)
 	return nil
 }
+
+// brokenPipe finds a backslash at the end of a line whose next line begins with an operator.
+func brokenPipe() *regexp.Regexp { return regexp.MustCompile(`\\\r?\n\s*[|&;)]`) }
 
 // walker goes through one parsed text.
 type walker struct {
@@ -142,19 +149,36 @@ func (w *walker) compound(cmd syntax.Command, nested bool) {
 	}
 }
 
-// test takes [[ … ]] for harmless as long as it holds plain words only.
+// test takes [[ … ]] for harmless as long as it compares plain words: what looks like an index or an arithmetic
+// name is evaluated by the shell.
 func (w *walker) test(c *syntax.TestClause) {
 	syntax.Walk(c, func(n syntax.Node) bool {
-		word, ok := n.(*syntax.Word)
-		if !ok {
-			return true
+		switch x := n.(type) {
+		case *syntax.UnaryTest:
+			if x.Op == syntax.TsVarSet || x.Op == syntax.TsOptSet || x.Op == syntax.TsRefVar {
+				w.s.doubt("a test of a variable")
+			}
+		case *syntax.BinaryTest:
+			if x.Op >= syntax.TsEql && x.Op <= syntax.TsGtr {
+				w.numbers(x.X)
+				w.numbers(x.Y)
+			}
+		case *syntax.Word:
+			w.scan(x)
+			if rd := w.rd.word(x); rd.vars || rd.glob || rd.dollar || strings.ContainsAny(rd.val, "[`") {
+				w.s.doubt("a test of more than plain words")
+			}
+			return false
 		}
-		w.scan(word)
-		if rd := w.rd.word(word); rd.vars {
-			w.s.doubt("a variable in a test")
-		}
-		return false
+		return true
 	})
+}
+
+func (w *walker) numbers(x syntax.TestExpr) {
+	word, ok := x.(*syntax.Word)
+	if !ok || !matches(`^-?\d+$`, w.rd.word(word).val) {
+		w.s.doubt("arithmetic in a test")
+	}
 }
 
 // inside collects every command below a node, for the denies.
@@ -176,7 +200,14 @@ func (w *walker) scan(n *syntax.Word) {
 	if n == nil {
 		return
 	}
-	for _, part := range n.Parts {
+	w.scanParts(n.Parts)
+	if w.rd.word(n).hard {
+		w.s.doubt("an expansion")
+	}
+}
+
+func (w *walker) scanParts(parts []syntax.WordPart) {
+	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.CmdSubst:
 			w.s.doubt("a nested command")
@@ -195,14 +226,11 @@ func (w *walker) scan(n *syntax.Word) {
 				w.inside(p)
 			}
 		case *syntax.DblQuoted:
-			w.scan(&syntax.Word{Parts: p.Parts})
+			w.scanParts(p.Parts)
 		default:
 			w.s.doubt("an expansion")
 			w.inside(p)
 		}
-	}
-	if rd := w.rd.word(n); rd.hard {
-		w.s.doubt("an expansion")
 	}
 }
 
@@ -210,7 +238,6 @@ func (w *walker) redirs(list []*syntax.Redirect) []redir {
 	var out []redir
 	for _, r := range list {
 		w.scan(r.Word)
-		w.scan(r.Hdoc)
 		rd := redir{op: r.Op}
 		if r.N != nil {
 			rd.fd = r.N.Value
@@ -218,8 +245,10 @@ func (w *walker) redirs(list []*syntax.Redirect) []redir {
 		if r.Word != nil {
 			rd.target = w.rd.word(r.Word)
 		}
-		if r.Hdoc != nil && r.Word != nil && rd.target.src == rd.target.val {
+		// A here-document is plain text only when its end mark is quoted.
+		if r.Hdoc != nil && rd.target.src == rd.target.val {
 			w.s.doubt("a here-document that the shell expands")
+			w.scan(r.Hdoc)
 		}
 		out = append(out, rd)
 	}

@@ -44,7 +44,7 @@ var programs = sync.OnceValue(func() map[string]program {
 		}
 	}
 	put(program{free: true}, "pwd true false whoami id uname uptime free nproc groups arch locale sleep seq expr tr basename dirname which type pgrep")
-	put(program{free: true}, "realpath readlink du echo test [")
+	put(program{free: true}, "realpath readlink du echo")
 	put(program{free: true, refuse: []string{"-v"}}, "printf")
 	put(program{free: true, flags: `^-[fs]$`, noArgs: true}, "hostname")
 	put(program{free: true, flags: `^(?:-u|-I|--date=.*)$`, words: `^\+`}, "date")
@@ -52,6 +52,7 @@ var programs = sync.OnceValue(func() map[string]program {
 	put(program{free: true, flags: `^(?:--version|-v)$`, noArgs: true, some: true}, "node")
 	put(program{free: true, flags: `^--version$`, noArgs: true, some: true}, "python python3")
 	put(program{free: true, args: allPaths}, "ls stat df cd")
+	put(program{free: true}, "test [")
 	put(program{free: true, args: allPaths, flags: `^(?:-L|-[ad])$`}, "tree")
 	put(program{free: true, args: allPaths, reads: true}, "cat head wc cut paste nl tac rev od hexdump strings md5sum sha1sum sha256sum cmp comm diff column")
 	put(program{free: true, args: allPaths, reads: true, refuse: []string{"-f", "-F", "--follow", "--retry"}}, "tail")
@@ -63,35 +64,31 @@ var programs = sync.OnceValue(func() map[string]program {
 	put(program{free: true, args: patternFirst, reads: true, flags: `^-[icwFvunoleHL]+$|^-[ABCm]\d*$|^-[gt]$|^--(?:glob|type|hidden|no-ignore|count|json|max-count|follow|color|version|debug|line-number|ignore-case)$`}, "rg")
 	put(program{free: true, args: patternFirst, reads: true, flags: `^-[rcnseS]$`, pattern: `^[\w\s.\[\]|,:'"()?/-]*$`, never: `(?i)env|include|import|input`}, "jq")
 	put(program{free: true, args: patternFirst, reads: true, flags: `^-n$`, some: true, pattern: `^\d+(?:,\d+)?p(?:;\d+(?:,\d+)?p)*$`}, "sed")
-	put(program{free: true, args: allPaths, refuse: []string{"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls", "-files0-from"}}, "find")
+	put(program{free: true, args: allPaths, flags: `.`, refuse: []string{"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls", "-files0-from"}}, "find")
 	put(program{args: allPaths, reads: true}, "less more xxd awk gawk bat view vim vi nano zcat gzip zgrep bzcat xzcat fold expand fmt pr split csplit join tee source . cp mv dd tar zip install rsync scp")
 	put(program{args: allPaths}, "rm rmdir mkdir touch ln chmod chown")
 	return t
 })
 
-// gitRead are the git commands that only read, with the arguments they may have.
-var gitRead = map[string]string{
-	"status": "", "log": "", "diff": "", "show": "", "blame": "", "rev-parse": "", "ls-files": "", "describe": "", "shortlog": "",
-	"cat-file": "", "rev-list": "", "merge-base": "", "for-each-ref": "", "grep": "",
-	"reflog":   `^(?:show\b.*|-.*)?$`,
-	"branch":   `^(?:(?:-a|-r|-v|-vv|--all|--show-current| )*|--(?:list|contains|merged)(?: [^-].*)?)$`,
-	"tag":      `^(?:(?:-l|--list)(?: [^-].*)?)?$`,
-	"remote":   `^(?:-v|--verbose)?$`,
-	"stash":    `^(?:list|show)$`,
-	"config":   `^--get [A-Za-z0-9.-]+$`,
-	"worktree": `^list$`,
-}
-
-// gitRefuse are options by which a reading git command writes or runs something.
-var gitRefuse = []string{"--output", "--ext-diff", "--textconv", "-O", "--open-files-in-pager", "--exec", "--upload-pack", "--show-signature", "--contents", "--filters", "--help"}
-
 // mayRunFree tells whether the client runs a command without any rule, paths aside.
 func mayRunFree(words []word) bool {
 	args := words[1:]
-	if words[0].val == "git" {
-		return gitFree(args)
+	name := words[0].val
+	// A $ that is no variable is a pattern or program text to the client, except in what only prints.
+	if name != "echo" && name != "printf" && anyWord(args, func(w word) bool { return w.dollar }) {
+		return false
 	}
-	p, ok := programs()[words[0].val]
+	switch name {
+	case "git":
+		return gitFree(args)
+	case "cd":
+		return len(args) == 1 && args[0].val != "" && !strings.HasPrefix(args[0].val, "-") && !args[0].glob
+	case "test":
+		return testFree(args)
+	case "[":
+		return len(args) > 0 && args[len(args)-1].val == "]" && testFree(args[:len(args)-1])
+	}
+	p, ok := programs()[name]
 	return ok && p.free && p.accepts(args)
 }
 
@@ -101,6 +98,8 @@ func (p program) accepts(args []word) bool {
 	for _, a := range args {
 		isRefused := func(flag string) bool { return isFlag(a.val, flag) }
 		switch {
+		case a.glob && p.flags != "" && p.args != noPaths: // what a pattern expands to might look like a flag
+			return false
 		case p.never != "" && matches(p.never, a.val), slices.ContainsFunc(p.refuse, isRefused):
 			return false
 		case strings.HasPrefix(a.val, "-") && a.val != "-":
@@ -117,24 +116,29 @@ func (p program) accepts(args []word) bool {
 	return !p.some || flags > 0
 }
 
+// testFree tells whether the arguments of test are a plain test of one file or two words. Anything that could be
+// read as an index (a[…]) is evaluated by the shell, so it is out.
+func testFree(args []word) bool {
+	if len(args) > 0 && args[0].val == "!" {
+		args = args[1:]
+	}
+	if anyWord(args, func(w word) bool { return strings.ContainsAny(w.val, "[$`") || w.glob }) {
+		return false
+	}
+	v := values(args)
+	switch len(v) {
+	case 1:
+		return true
+	case 2:
+		return matches(`^-[defnrswxzhL]$`, v[0])
+	case 3:
+		return v[1] == "==" || v[1] == "!=" || matches(`^-(?:eq|ne|lt|le|gt|ge)$`, v[1]) && matches(`^-?\d+$`, v[0]) && matches(`^-?\d+$`, v[2])
+	}
+	return false
+}
+
 // matches compiles as it goes: a call looks at a handful of words, and start-up must not pay for all patterns.
 func matches(exp, s string) bool { return regexp.MustCompile(exp).MatchString(s) }
-
-func gitFree(args []word) bool {
-	if len(args) == 0 {
-		return false
-	}
-	only, ok := gitRead[args[0].val]
-	if !ok {
-		return false
-	}
-	for _, a := range args[1:] {
-		if slices.ContainsFunc(gitRefuse, func(flag string) bool { return strings.HasPrefix(a.val, flag) }) {
-			return false
-		}
-	}
-	return only == "" || matches(only, strings.Join(values(args[1:]), " "))
-}
 
 // isFlag tells whether an argument is a flag, in any of the forms programs accept: --output=x, an abbreviation
 // of a long one, -o among other letters.

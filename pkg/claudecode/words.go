@@ -15,6 +15,8 @@ type word struct {
 	other bool   // holds a variable other than HOME, or a HOME the script itself sets
 	glob  bool   // holds an unquoted * ? [
 	tilde bool   // begins with an unquoted ~
+	// dollar: holds a $ that begins no variable
+	dollar bool
 }
 
 // reader turns syntax into words. vars are the variables whose value is known, set those the script sets itself.
@@ -35,7 +37,10 @@ func (rd reader) word(w *syntax.Word) word {
 }
 
 // text is the source of a node.
-func (rd reader) text(n syntax.Node) string {
+func (rd reader) text(n *syntax.Word) string {
+	if len(n.Parts) == 0 {
+		return ""
+	}
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
 	if from > to || to > len(rd.src) {
 		return unknown
@@ -48,9 +53,8 @@ func (rd reader) part(out *word, val *strings.Builder, part syntax.WordPart, quo
 	case *syntax.Lit:
 		rd.literal(out, val, p.Value, quoted, first)
 	case *syntax.SglQuoted:
-		if p.Dollar {
-			out.hard = true
-		}
+		out.hard = out.hard || p.Dollar
+		out.dollar = out.dollar || strings.Contains(p.Value, "$")
 		val.WriteString(p.Value)
 	case *syntax.DblQuoted:
 		if p.Dollar {
@@ -99,11 +103,17 @@ func (rd reader) literal(out *word, val *strings.Builder, s string, quoted, firs
 			next := s[i+1]
 			if !quoted || strings.IndexByte("\"\\$`\n", next) >= 0 {
 				i++
+				out.dollar = out.dollar || next == '$'
+				out.hard = out.hard || (!quoted && (next == ' ' || next == '\t'))
 				if next != '\n' { // a continued line
 					val.WriteByte(next)
 				}
 				continue
 			}
+		}
+		if c == '$' {
+			out.dollar = true
+			out.hard = out.hard || !quoted
 		}
 		if !quoted {
 			switch c {
