@@ -12,13 +12,13 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ask sends body until the server answers with something other than a reason to wait or to leave a field out, and plays
-// the answer into p.
-func (x *exchange) ask(ctx context.Context, body string, p *repairer) *failure {
+// ask sends what body makes until the server answers with something other than a reason to wait or to leave a field
+// out, and plays the answer into p. body is made anew after each lesson.
+func (x *exchange) ask(ctx context.Context, body func() string, p *repairer) *failure {
 	deadline := time.Now().Add(x.s.opt.LoadWait)
 	for lessonsLeft := 12; ; {
 		x.rec.Asks++
-		fail := x.once(ctx, body, p)
+		fail := x.once(ctx, body(), p)
 		if fail == nil || p.started || ctx.Err() != nil {
 			return x.gone(ctx, fail)
 		}
@@ -28,32 +28,19 @@ func (x *exchange) ask(ctx context.Context, body string, p *repairer) *failure {
 			if !sleep(ctx, time.Second) {
 				return x.gone(ctx, fail)
 			}
-		case lessonsLeft > 0 && x.s.study(ctx, fail, body, x):
+		case lessonsLeft > 0 && x.s.study(ctx, fail, x):
 			lessonsLeft--
-			force := get(body, "tool_choice")
-			stream := get(body, "stream")
 			x.splice()
-			body = x.body()
-			if force != "" && !x.req.required {
-				body = setMember(setMember(body, "tool_choice", force), "stream", stream)
-			}
 		default:
 			return x.final(*fail)
 		}
-		*p = *x.fresh(p)
+		p.reset(x.req)
 	}
-}
-
-// fresh is p before its first event, for the request as it is now.
-func (x *exchange) fresh(p *repairer) *repairer {
-	n := x.repairer(p.out)
-	n.rec = p.rec
-	return n
 }
 
 // gone turns any failure after the client left into that.
 func (x *exchange) gone(ctx context.Context, fail *failure) *failure {
-	if ctx.Err() == nil {
+	if fail == nil || ctx.Err() == nil {
 		return fail
 	}
 	f := failure{class: classTransport, status: 499, kind: "api_error", message: "the client left; the server's work was cancelled"}

@@ -155,20 +155,19 @@ func keepAlive(out *sseSink, every time.Duration) (stop func()) {
 }
 
 // answer asks until there is an answer worth giving: an empty one is asked for once more, a failed call is asked for
-// once with a call forced.
+// once with a call forced. The real API is taken at its word.
 func (x *exchange) answer(ctx context.Context, out emitter) *failure {
 	for try := 1; ; try++ {
 		p := x.repairer(out)
-		if fail := x.ask(ctx, x.body(), p); fail != nil {
+		if fail := x.ask(ctx, x.body, p); fail != nil {
 			return fail
 		}
 		switch p.settle() {
 		case endEmpty:
-			if try == 1 {
+			if try == 1 && x.s.target.local() {
 				x.n.add("empty answer asked for again")
 				continue
 			}
-			x.rec.Outcome = EmptyAnswer
 		case endFailed:
 			x.force(ctx, p)
 		case endDone:
@@ -179,7 +178,7 @@ func (x *exchange) answer(ctx context.Context, out emitter) *failure {
 }
 
 func (x *exchange) repairer(out emitter) *repairer {
-	return &repairer{req: x.req, out: out, n: &x.n, ids: x.s.ids, schemas: x.s.tools, rec: x.rec}
+	return &repairer{req: x.req, out: out, n: &x.n, ids: x.s.ids, schemas: x.s.tools, rec: x.rec, local: x.s.target.local()}
 }
 
 // body is what is sent now.
@@ -187,28 +186,33 @@ func (x *exchange) body() string {
 	return x.req.clamp(x.req.body, orZero(x.window, x.s.target.Window), x.spliced)
 }
 
+// forced is body with a tool call demanded, in one piece.
+func (x *exchange) forced() string {
+	return setMember(setMember(x.body(), "tool_choice", `{"type":"any"}`), "stream", "false")
+}
+
 // force asks once more with tool_choice any: llama-server and vLLM then let the grammar see to a valid call.
 func (x *exchange) force(ctx context.Context, p *repairer) {
-	if x.s.opt.NoSecondAsk || x.req.required || len(x.req.tools) == 0 {
+	if x.s.opt.NoSecondAsk || x.req.required || len(x.req.tools) == 0 || !x.s.target.local() || x.s.learned.has("tool_choice") {
 		return
 	}
-	body := setMember(setMember(x.body(), "tool_choice", `{"type":"any"}`), "stream", "false")
 	c := &collector{}
 	second := x.repairer(c)
 	second.rec = &Record{} // its usage is added below, its findings are not the answer's
-	if fail := x.ask(ctx, body, second); fail != nil {
+	if fail := x.ask(ctx, x.forced, second); fail != nil {
 		x.n.add("second ask failed: " + clip(fail.message, 120))
 		return
 	}
 	second.settle()
 	second.end()
 	x.rec.Usage.Output += second.rec.Usage.Output
-	if !p.adopt(c.message()) {
+	calls := p.adopt(c.message())
+	if calls == 0 {
 		x.n.add("second ask with a forced call brought none")
 		return
 	}
 	x.n.add("second ask with a forced call")
-	x.rec.Forced += len(p.queue)
+	x.rec.Forced += calls
 	x.rec.Unexecuted = nil
 }
 

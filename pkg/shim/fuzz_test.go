@@ -121,7 +121,7 @@ func FuzzAnswer(f *testing.F) {
 	req := parseRequest(ask(""))
 	f.Fuzz(func(t *testing.T, stream string, chat bool) {
 		c := &checker{t: t}
-		p := &repairer{req: req, out: c, n: &notes{}, ids: newIDSet(), schemas: newSchemaCache(), rec: &Record{}}
+		p := &repairer{req: req, out: c, n: &notes{}, ids: newIDSet(), schemas: newSchemaCache(), rec: &Record{}, local: true}
 		read := readStream
 		if chat {
 			read = func(r io.Reader, h handler) error { return readChatStream(r, req, h) }
@@ -189,7 +189,7 @@ func (c *checker) emit(typ, data string) error {
 // FuzzReadCall: a printed call that is accepted is an offered tool with an object; the gate never lets one slip that
 // reading accepts.
 func FuzzReadCall(f *testing.F) {
-	for _, s := range []string{`{"name":"Edit","arguments":{"path":"x"}}`, "```json\n{{\"name\":\"Edit\",\"arguments\":{\"path\":\"x\"}}}\n```", "<tool_call>\n{\"name\":\"Edit\",\"input\":{\"path\":\"\n\"}}", `{"name":"Edit","arguments":{"line":1e999999999}}`} {
+	for _, s := range []string{`{"name":"Edit","arguments":{"path":"x"}}`, "```json\n{{\"name\":\"Edit\",\"arguments\":{\"path\":\"x\"}}}\n```", "<tool_call>\n{\"name\":\"Edit\",\"input\":{\"path\":\"\n\"}}", `{"name":"Edit","arguments":{"path":"p","line":1e999999999}}`} {
 		f.Add(s)
 	}
 	req := parseRequest(ask(""))

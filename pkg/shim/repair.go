@@ -23,6 +23,7 @@ type repairer struct {
 	ids     *idSet
 	schemas *schemaCache
 	rec     *Record
+	local   bool // the real API's texts are never taken for calls
 
 	start    string // message_start as received
 	started  bool   // and sent
@@ -32,14 +33,13 @@ type repairer struct {
 	textSent bool
 	toolSent bool
 
-	stop      string
-	stopSeen  bool
-	delta     string // the last message_delta
-	deltas    int
-	ended     bool // message_stop came
-	streamed  strings.Builder
-	outBytes  int
-	firstTool string
+	stop     string
+	stopSeen bool
+	delta    string // the last message_delta
+	deltas   int
+	ended    bool // message_stop came
+	streamed strings.Builder
+	outBytes int
 }
 
 // outBlock is one content block on its way.
@@ -54,6 +54,12 @@ type outBlock struct {
 	at      int // as sent
 	live    bool
 	stopped bool
+	failed  bool // meant as a call, must not run: a forced call may take its place
+}
+
+// reset makes p ready for another answer. Only possible before anything was sent.
+func (p *repairer) reset(req *request) {
+	*p = repairer{req: req, out: p.out, n: p.n, ids: p.ids, schemas: p.schemas, rec: p.rec, local: p.local}
 }
 
 // maxKept bounds the text kept for the record's "looked like a call".
@@ -129,7 +135,7 @@ func (p *repairer) begin(data string) {
 		if lit := text(content, "text"); lit != "" {
 			b.text.WriteString(lit)
 		}
-		if len(p.req.tools) > 0 && p.req.choice != "none" && !p.textSent && !p.toolSent && len(p.queue) == 0 {
+		if p.local && len(p.req.tools) > 0 && p.req.choice != "none" && !p.textSent && !p.toolSent && len(p.queue) == 0 {
 			b.gate = &callGate{}
 			if b.gate.feed(b.text.String()) {
 				p.queue = append(p.queue, b)

@@ -63,6 +63,9 @@ func (c *schemaCache) misfit(schema, args string) string {
 	if s == nil {
 		return ""
 	}
+	if hugeExponent(args) {
+		return "a number is out of range"
+	}
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(args))
 	if err != nil {
 		return "not JSON"
@@ -72,6 +75,26 @@ func (c *schemaCache) misfit(schema, args string) string {
 		return firstMisfit(ve)
 	}
 	return ""
+}
+
+// hugeExponent finds numbers like 1e999999999, which the validator would write out to check for an integer.
+func hugeExponent(s string) bool {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			i = stringEnd(s, i) - 1
+		case 'e', 'E':
+			digits := 0
+			for i+1 < len(s) && (s[i+1] >= '0' && s[i+1] <= '9' || digits == 0 && (s[i+1] == '+' || s[i+1] == '-')) {
+				i++
+				digits++
+			}
+			if digits > 4 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func firstMisfit(ve *jsonschema.ValidationError) string {

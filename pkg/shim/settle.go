@@ -2,6 +2,7 @@ package shim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,18 +35,29 @@ func (p *repairer) settle() ending {
 	if !p.started && p.blank() {
 		return endEmpty
 	}
-	for _, b := range p.queue {
-		if b.kind == "tool_use" {
-			if why := p.incomplete(b); why != "" {
-				p.rec.fail(b.name() + ": " + why)
-				p.replaceByText(b, why)
-				if !p.truncated() {
-					return endFailed
-				}
-			}
-		}
+	whole, broken := p.checkCalls()
+	if broken > 0 && whole == 0 && !p.truncated() {
+		return endFailed
 	}
 	return p.settleText()
+}
+
+// checkCalls withholds the held calls that are not whole, and counts both kinds.
+func (p *repairer) checkCalls() (whole, broken int) {
+	for _, b := range p.queue {
+		if b.kind != "tool_use" {
+			continue
+		}
+		why := p.incomplete(b)
+		if why == "" {
+			whole++
+			continue
+		}
+		broken++
+		p.rec.fail(b.name() + ": " + why)
+		p.replaceByText(b, why)
+	}
+	return whole, broken
 }
 
 // blank is true when the answer holds nothing but white space.
@@ -76,6 +88,7 @@ func (p *repairer) settleText() ending {
 		}
 		p.rec.fail("printed call: " + c.why)
 		if !p.truncated() {
+			b.failed = true
 			return endFailed
 		}
 	}
@@ -133,18 +146,19 @@ func (p *repairer) replaceByText(b *outBlock, why string) {
 	p.n.add("call of " + name + " withheld: " + why)
 	s := fmt.Sprintf("[The call of %s was not executed: %s.]", name, why)
 	i := strconv.Itoa(b.index)
-	b.kind, b.stopped = "text", true
+	b.kind, b.stopped, b.failed = "text", true, true
 	b.start = `{"type":"content_block_start","index":` + i + `,"content_block":{"type":"text","text":""}}`
 	b.events = []string{`{"type":"content_block_delta","index":` + i + `,"delta":{"type":"text_delta","text":` + quote(s) + `}}`}
 	b.text.Reset()
 	b.text.WriteString(s)
 }
 
-// adopt puts the calls of a forced second answer in the place of what is held. It reports whether there was one.
-func (p *repairer) adopt(message string) bool {
+// adopt puts the calls of a forced second answer in the place of what failed, and returns how many there were.
+func (p *repairer) adopt(message string) int {
+	content := get(message, "content")
 	var calls []*outBlock
-	for e := range elements(get(message, "content")) {
-		b := get(message, "content")[e.valAt:e.end]
+	for e := range elements(content) {
+		b := content[e.valAt:e.end]
 		if text(b, "type") != "tool_use" {
 			continue
 		}
@@ -155,12 +169,12 @@ func (p *repairer) adopt(message string) bool {
 		}
 		calls = append(calls, toolBlock(len(calls)+1000, "toolu_"+randomHex(12), t.name, args))
 	}
-	if s := text(message, "stop_reason"); len(calls) == 0 || s == "max_tokens" && len(calls) == 1 && isEmptyObject(calls[0].input.String()) {
-		return false
+	if len(calls) == 0 {
+		return 0
 	}
-	p.queue = calls
+	p.queue = append(slices.DeleteFunc(p.queue, func(b *outBlock) bool { return b.failed }), calls...)
 	p.stop = "tool_use"
-	return true
+	return len(calls)
 }
 
 // end sends what is held and the ends of the message.

@@ -266,6 +266,33 @@ func TestSecondAsk(t *testing.T) {
 	}
 }
 
+// A whole call beside a broken one runs, and the model is told of the other.
+func TestWholeCallBesideABrokenOne(t *testing.T) {
+	t.Parallel()
+	all := toolStream("tool_use", "Edit", `{"path":"x"}`)
+	chunks := append(all[:4:4], ev(`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t9","name":"Edit","input":{}}}`),
+		ev(`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"pa"}}`), ev(`{"type":"content_block_stop","index":1}`))
+	f := newFake(t, answer{chunks: append(chunks, all[4:]...)})
+	r := newRig(t, f, nil)
+	if got := blocks(r.post(t, ask("")).message(t)); got != `[tool:Edit{"path":"x"} text:[The call of Edit was not executed: its JSON is broken.]] tool_use` {
+		t.Error(got)
+	}
+	if rec := r.record(t, 0); rec.Calls != 1 || len(rec.Unexecuted) != 1 || len(f.bodies()) != 1 {
+		t.Errorf("record %+v", rec)
+	}
+}
+
+// The real API is taken at its word: no second asks, no printed call.
+func TestRealAPIIsNotRepaired(t *testing.T) {
+	t.Parallel()
+	text := `{"name":"Edit","arguments":{"path":"x"}}`
+	want := strings.Join(textStream("end_turn", text), "")
+	r := newRig(t, newFake(t, answer{chunks: []string{want}}), func(target *Target, _ *Options) { target.Kind = Anthropic })
+	if got := r.post(t, ask("")); got.body != want {
+		t.Error(got.body)
+	}
+}
+
 // A15: an answer without content is asked for once more, then reported as empty.
 func TestEmptyAnswer(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,7 @@ func (s *Shim) findRoute(ctx context.Context) error {
 
 // study reads a refusal for something that can be done without, and reports whether the request is worth sending
 // again in another form.
-func (s *Shim) study(ctx context.Context, f *failure, body string, x *exchange) bool {
+func (s *Shim) study(ctx context.Context, f *failure, x *exchange) bool {
 	switch f.class {
 	case classNoRoute:
 		if s.target.Route == RouteAuto && s.route() != RouteChat {
