@@ -52,7 +52,7 @@ func (r *reading) covers(t *tokenizer, g *candidate) cover {
 				hit(&q.slots[i], h)
 			}
 		}
-		if k+1 < len(t.hashes) && q.first[h] {
+		if k+1 < len(t.hashes) && q.mayBeginPair(h) {
 			for _, v := range q.pairs[pairHash(h, t.hashes[k+1])] {
 				hit(&v, v.hash)
 			}

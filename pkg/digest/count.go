@@ -39,7 +39,8 @@ type extremes struct {
 }
 
 type measured struct {
-	field
+	value float64
+	raw   string
 	nearby
 }
 
@@ -84,7 +85,7 @@ func (c *counter) sight(in map[uint32]*maskStat, mask uint32, u *unit) {
 func (c *counter) measure(u *unit, f field) {
 	k := fieldKey{mask: u.mask, kind: f.kind}
 	if f.kind == fieldPlain {
-		k.label = f.label
+		k.label = wordHash(f.label)
 	}
 	e := c.values[k]
 	if e == nil {
@@ -98,7 +99,7 @@ func (c *counter) measure(u *unit, f field) {
 	if len(e.top) == topKept && !c.beats(f.value, e.top[topKept-1].value) {
 		return
 	}
-	e.add(c, measured{f, near(u.no, u.text, 0)})
+	e.add(c, measured{f.value, string(f.raw), near(u.no, u.text, 0)})
 }
 
 func (e *extremes) add(c *counter, m measured) {

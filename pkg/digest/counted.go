@@ -135,10 +135,10 @@ func (c *counter) numbersBeside(line []byte) string {
 	eachField(line, func(f field) {
 		switch {
 		case len(out) >= 6:
-		case c.q.names(f.next, true):
-			out = append(out, f.raw+" "+f.nextWord)
-		case f.nextWord == "" && c.q.names(f.label, true):
-			out = append(out, f.word+" "+f.raw)
+		case len(f.next) > 0 && c.q.names(wordHash(f.next), true):
+			out = append(out, string(f.raw)+" "+string(f.next))
+		case len(f.next) == 0 && len(f.label) > 0 && c.q.names(wordHash(f.label), true):
+			out = append(out, string(f.label)+" "+string(f.raw))
 		}
 	})
 	return strings.Join(out, ", ")

@@ -76,7 +76,7 @@ func TestFields(t *testing.T) {
 		"HTTP/1.1\" 200 5120":                                    "200 5120",
 	} {
 		var got []string
-		eachField([]byte(line), func(f field) { got = append(got, f.raw) })
+		eachField([]byte(line), func(f field) { got = append(got, string(f.raw)) })
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: %v, want %s", line, got, want)
 		}

@@ -1,9 +1,6 @@
 package digest
 
-import (
-	"bytes"
-	"strconv"
-)
+import "bytes"
 
 // fieldKind tells what a number in a line measures.
 type fieldKind uint8
@@ -15,16 +12,23 @@ const (
 	fieldPercent
 )
 
-// field is a number found in a line.
+// field is a number found in a line. The slices are parts of the line.
 type field struct {
 	kind  fieldKind
 	value float64
-	label uint64 // stem hash of the word in front of it, 0 for none
-	raw   string // as written, with its unit
-	word  string // the label as written
-	// next and nextWord are the word behind a number without a unit ("14 skipped").
-	next     uint64
-	nextWord string
+	raw   []byte // as written, with its unit
+	label []byte // the word in front of it
+	next  []byte // the word behind a number without a unit ("14 skipped")
+}
+
+// wordHash is the stem hash of a word in any case.
+func wordHash(w []byte) uint64 {
+	var buf [maxToken]byte
+	n := copy(buf[:], w)
+	for i, c := range buf[:n] {
+		buf[i] = fold(c)
+	}
+	return stemmedHash(buf[:n])
 }
 
 // units by their lower-case spelling; a factor of 0 is never used.
@@ -112,7 +116,7 @@ func thousandsAt(line []byte, i int) bool {
 
 // fieldStart is behind the timestamp and a leading "[1.234s]".
 func fieldStart(line []byte) int {
-	n := len(line) - len(stripStamp(line))
+	n := stampEnd(line)
 	if n < len(line) && line[n] == '[' {
 		if k := bytes.IndexByte(line[n:], ']'); k > 0 && k < 16 && n == 0 {
 			n = k + 1
@@ -145,10 +149,6 @@ func partOfName(line []byte, i, j int) bool {
 
 // readField reads the number at i:j with its unit and label.
 func readField(line []byte, i, j int) (field, bool) {
-	v, err := strconv.ParseFloat(string(bytes.ReplaceAll(line[i:j], []byte(","), nil)), 64)
-	if err != nil {
-		return field{}, false
-	}
 	k := j
 	if k < len(line) && line[k] == ' ' {
 		k++
@@ -160,36 +160,55 @@ func readField(line []byte, i, j int) (field, bool) {
 	if e == k && e < len(line) && line[e] == '%' {
 		e++
 	}
-	label := labelBefore(line, i)
-	f := field{value: v, raw: string(line[i:j])}
-	if len(label) > 0 {
-		f.word = string(label)
-		f.label = stemHash(lower(f.word))
-	}
-	if w := wordAfter(line, j); len(w) > 0 {
-		f.nextWord = string(w)
-		f.next = stemHash(lower(f.nextWord))
-	}
+	f := field{value: number(line[i:j]), raw: line[i:j], label: labelBefore(line, i), next: wordAfter(line, j)}
 	if e == k+1 && k == j && line[k] == 'b' { // the end of a hexadecimal id; bytes are "B"
-		return field{}, false
+		return f, false
 	}
-	if kind, factor := unitOf(bytes.ToLower(line[k:e])); kind != fieldPlain {
-		f.kind, f.value, f.raw = kind, v*factor, string(line[i:e])
+	var buf [13]byte
+	n := copy(buf[:], line[k:e])
+	for x, c := range buf[:n] {
+		buf[x] = fold(c)
+	}
+	if kind, factor := unitOf(buf[:n]); kind != fieldPlain {
+		f.kind, f.value, f.raw = kind, f.value*factor, line[i:e]
 		return f, true
 	}
 	if e > j && k == j { // glued to letters that are no unit: "3rd", "64bit"
-		return field{}, false
+		return f, false
 	}
-	if accessLogSize(line, i) {
+	switch {
+	case accessLogSize(line, i):
 		f.kind = fieldSize
-	}
-	if i > 0 && line[i-1] == '<' && j < len(line) && line[j] == '>' { // strace -T
+	case i > 0 && line[i-1] == '<' && j < len(line) && line[j] == '>': // strace -T
 		f.kind = fieldDuration
-	}
-	if lk, ok := labelKinds[string(bytes.ToLower(label))]; ok {
-		f.kind, f.value = lk.kind, v*lk.factor
+	default:
+		n := copy(buf[:], f.label)
+		for x, c := range buf[:n] {
+			buf[x] = fold(c)
+		}
+		if lk, ok := labelKinds[string(buf[:n])]; ok {
+			f.kind, f.value = lk.kind, f.value*lk.factor
+		}
 	}
 	return f, true
+}
+
+// number is the value of digits with decimals and thousands.
+func number(b []byte) float64 {
+	v, scale := 0.0, 0.0
+	for _, c := range b {
+		switch {
+		case c == '.':
+			scale = 1
+		case c != ',':
+			v = v*10 + float64(c-'0')
+			scale *= 10
+		}
+	}
+	if scale > 1 {
+		v /= scale
+	}
+	return v
 }
 
 // labelBefore is the word in front of position i, at most three separators away.

@@ -8,10 +8,10 @@ import (
 
 const (
 	ringSize   = 5 // a line is judged with two lines on each side
-	maxGroups  = 3000
-	windowSize = 56       // words of a long line that are judged together
-	clipAt     = 900      // bytes of a line that are remembered beside the candidates themselves
-	maxMemory  = 16 << 20 // bytes of text that candidates may hold
+	maxGroups  = 2000
+	windowSize = 56      // words of a long line that are judged together
+	clipAt     = 900     // bytes of a line that are remembered beside the candidates themselves
+	maxMemory  = 8 << 20 // bytes of text that candidates may hold
 	maxSamples = 8
 )
 
@@ -148,7 +148,7 @@ func (m *matcher) window(u *unit, hs []uint64) {
 				m.hit(u, v)
 			}
 		}
-		if k+1 < len(hs) && len(q.first) > 0 && q.first[h] {
+		if k+1 < len(hs) && q.mayBeginPair(h) {
 			for _, v := range q.pairs[pairHash(h, hs[k+1])] {
 				m.hit(u, &v)
 			}

@@ -43,8 +43,8 @@ type variant struct {
 type query struct {
 	text     string
 	concepts []concept
-	slots    []variant // open addressing by hash; a hash may stand several times
-	first    map[uint64]bool
+	slots    []variant       // open addressing by hash; a hash may stand several times
+	first    [1 << 10]uint64 // bits of the hashes that begin a pair
 	pairs    map[uint64][]variant
 	when     moment
 	want     want
@@ -67,7 +67,7 @@ var (
 
 // newQuery reads a question against the words of d.
 func newQuery(d *Doc, question string) *query {
-	q := &query{text: question, pairs: map[uint64][]variant{}, first: map[uint64]bool{}}
+	q := &query{text: question, pairs: map[uint64][]variant{}}
 	q.want = readWant(question)
 	rest := question
 	q.when, rest = readMoment(rest)
@@ -236,12 +236,17 @@ func (q *query) addPair(d *Doc, ws []string, i int) {
 	c := concept{text: ws[i] + " " + ws[i+1], rarity: d.idf(low), pair: true, known: true}
 	v := variant{concept: uint8(len(q.concepts)), weight: pairWeight * c.rarity, kind: 1}
 	for _, p := range [][2]uint64{{a, b}, {b, a}} {
-		q.first[p[0]] = true
+		q.beginsPair(p[0])
 		v.hash = pairHash(p[0], p[1])
 		q.pairs[v.hash] = append(q.pairs[v.hash], v)
 	}
 	q.concepts = append(q.concepts, c)
 }
+
+func (q *query) beginsPair(h uint64) { q.first[h>>6&1023] |= 1 << (h >> 1 & 31) }
+
+// mayBeginPair is false for nearly all words that no pair begins with.
+func (q *query) mayBeginPair(h uint64) bool { return q.first[h>>6&1023]&(1<<(h>>1&31)) != 0 }
 
 // longestPhrase finds a phrase of the table (two to four words) at the start of ws.
 func longestPhrase(table map[string][]kin, ws []string) (string, int) {
@@ -294,7 +299,7 @@ func (q *query) addConcept(d *Doc, text string, weight float64, kins []kin, self
 			vs = append(vs, v)
 			return
 		}
-		q.first[hs[0]] = true
+		q.beginsPair(hs[0])
 		v.hash = pairHash(hs[0], hs[1])
 		q.pairs[v.hash] = append(q.pairs[v.hash], v)
 	}

@@ -120,7 +120,7 @@ func (q *query) fits(line []byte) float64 {
 	}
 	if q.want&wantCount != 0 {
 		n++
-		if bytes.ContainsAny(stripStamp(line), "0123456789") {
+		if bytes.ContainsAny(line[stampEnd(line):], "0123456789") {
 			has++
 		}
 	}
@@ -129,18 +129,6 @@ func (q *query) fits(line []byte) float64 {
 	}
 	return float64(has) / float64(n)
 }
-
-// stripStamp takes a date or time off the front of a line.
-func stripStamp(line []byte) []byte {
-	if m := stampRe().FindIndex(line[:min(len(line), 80)]); m != nil {
-		return line[m[1]:]
-	}
-	return line
-}
-
-var stampRe = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\W{0,3}(?:(?:\d{4}[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?|\d{6,13}|(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} +\d+|\d\d?/[A-Z][a-z]{2}/\d{4})[T :,-]*)?(?:\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?)?(?:Z|[+-]\d{4}| UTC)?[\])]?`)
-})
 
 // moment is a date or a time of day named in a question.
 type moment struct {
