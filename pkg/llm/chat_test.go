@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -656,6 +657,41 @@ func BenchmarkOverhead(b *testing.B) {
 		for b.Loop() {
 			if _, err := r.Chat(b.Context(), Request{Choice: c, Messages: msgs, MaxTokens: 100}); err != nil {
 				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// Whatever comes over the wire, nothing panics, and text without tags is untouched.
+func FuzzSplitReasoning(f *testing.F) {
+	for _, s := range []string{"", "<think>", "</think>", "<think>a</think>b", "`</think>`", "a\n</think>\n\nb", "[THINK]x[/THINK]", "<think><think></think>"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		reasoning, text := splitReasoning(s)
+		if !strings.ContainsAny(s, "<[") && (text != s || reasoning != "") {
+			t.Errorf("%q became %q", s, text)
+		}
+		if len(text)+len(reasoning) > len(s) {
+			t.Errorf("%q grew", s)
+		}
+	})
+}
+
+func FuzzStreams(f *testing.F) {
+	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n"))
+	f.Add([]byte("event: error\r\ndata: {\"code\":500}\r\n\r\n"))
+	f.Add([]byte("{\"message\":{\"content\":\"x\"},\"done\":true}\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, w := range []*wire{wireFor(OpenAI), wireFor(Ollama), wireFor(Anthropic)} {
+			whole, pieces := "", ""
+			err1 := w.stream(bytes.NewReader(b), func(d delta) bool { whole += d.text + d.reasoning + d.finish; return false })
+			err2 := w.stream(iotest.OneByteReader(bytes.NewReader(b)), func(d delta) bool { pieces += d.text + d.reasoning + d.finish; return false })
+			if whole != pieces || (err1 == nil) != (err2 == nil) {
+				t.Errorf("at once %q %v, by bytes %q %v", whole, err1, pieces, err2)
+			}
+			if w.full != nil {
+				_, _ = w.full(b)
 			}
 		}
 	})

@@ -195,8 +195,12 @@ func choiceOf(cfg *Settings, found []candidate, how string) Choice {
 		Model: c.m.ID, Endpoint: c.st.Name, Backend: c.st.Backend, Window: c.m.Window, MaxWindow: c.m.MaxWindow,
 		Slots: c.st.Slots.Total, Caps: c.m.Caps, How: how,
 	}
-	if c.st.Backend == Ollama && c.m.WindowWhy == "loaded" {
+	if c.st.Backend == Ollama && c.m.WindowWhy != "models:" {
 		out.Window = max(out.Window, ollamaPlan(cfg.NumCtx, out.MaxWindow))
+		if cfg.NumCtx > 0 { // a limit the user set, whatever is loaded now
+			out.MaxWindow = min(out.MaxWindow, cfg.NumCtx)
+			out.Window = min(out.Window, out.MaxWindow)
+		}
 	}
 	for _, o := range found[1:] {
 		// A smaller window elsewhere would break what is planned for this one.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -205,24 +207,25 @@ func TestLiveEstimate(t *testing.T) {
 	r := registry(t, Endpoint{Name: "e", BaseURL: srv.URL})
 	c := choose(t, r, Want{})
 	rng := rand.New(rand.NewPCG(3, 4))
-	classes := []string{"log", "code", "prose", "cjk"}
-	texts := map[string]string{}
-	for _, class := range classes {
-		texts[class] = material(rng, class, 12000)
-	}
-	for _, pattern := range []string{"*.go", "llmtest/*.go"} { // real code, too
+	texts := map[string]string{"log": material(rng, "log", 12000), "cjk": material(rng, "cjk", 6000)}
+	for _, pattern := range []string{"*.go", "llmtest/*.go", "../../*.md", "../*/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range files[:5] {
-			if b, err := os.ReadFile(f); err == nil {
+		rng.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
+		for _, f := range files[:min(5, len(files))] {
+			if b, err := os.ReadFile(f); err == nil && len(b) > 2000 {
 				texts[f] = string(b)
 			}
 		}
 	}
+	// Ten questions, each on a short piece of one of the texts.
+	names := slices.Sorted(maps.Keys(texts))
 	for i := range 10 {
-		chat(t, r, Request{Choice: c, Messages: say(material(rng, classes[i%4], 300+rng.IntN(500))), MaxTokens: 1})
+		text := texts[names[i*len(names)/10]]
+		at := rng.IntN(len(text) - 900)
+		chat(t, r, Request{Choice: c, Messages: say(strings.ToValidUTF8(text[at:at+900], "")), MaxTokens: 1})
 	}
 	for name, text := range texts {
 		real, exact := r.Count(t.Context(), c, text)

@@ -90,10 +90,10 @@ func TestOllamaNumCtx(t *testing.T) {
 
 	capped := registryWith(t, Settings{Endpoints: []Endpoint{ep("e", s)}, NumCtx: 8192, KeepAlive: "1h"})
 	c = choose(t, capped, Want{})
-	if c.MaxWindow != 40960 && c.MaxWindow != 8192 {
+	if c.MaxWindow != 8192 || c.Window != 8192 {
 		t.Errorf("%+v", c)
 	}
-	chat(t, capped, Request{Choice: Choice{Model: "m:latest", Endpoint: "e", Backend: Ollama, Window: 8192, MaxWindow: 8192}, Messages: words(5000), MaxTokens: 8000})
+	chat(t, capped, Request{Choice: c, Messages: words(5000), MaxTokens: 8000})
 	if numCtx() != 8192 || s.Calls()[len(s.Calls())-1].Field("keep_alive") != "1h" {
 		t.Errorf("num_ctx %d", numCtx())
 	}
@@ -308,5 +308,28 @@ func TestTokenBookDamaged(t *testing.T) {
 		if f := fresh.fit("m"); f.W != priorWeights {
 			t.Errorf("%q: %+v", bad, f.W)
 		}
+	}
+}
+
+// Load makes Ollama load with its own default and tells the window then in force.
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	s := llmtest.NewOllama(t, llmtest.Config{Window: 4096, Models: []llmtest.Model{{ID: "m:latest", Max: 32768}}})
+	r := registry(t, ep("e", s))
+	c := choose(t, r, Want{})
+	if w, err := r.Load(t.Context(), c); err != nil || w != 4096 {
+		t.Errorf("%d, %v", w, err)
+	}
+	if m := probe(t, r)[0].Models[0]; !m.Loaded || m.Window != 4096 || m.MaxWindow != 32768 {
+		t.Errorf("%+v", m)
+	}
+	c.Model = "nope"
+	if _, err := r.Load(t.Context(), c); err == nil || !strings.Contains(err.Error(), "nope") {
+		t.Errorf("%v", err)
+	}
+	l := llmtest.NewLlamaServer(t, llmtest.Config{Window: 2048})
+	r = registry(t, ep("e", l))
+	if w, err := r.Load(t.Context(), choose(t, r, Want{})); err != nil || w != 2048 || len(l.Calls()) != 0 {
+		t.Errorf("%d, %v", w, err)
 	}
 }

@@ -142,9 +142,6 @@ func (r *Registry) dress(cfg *Settings, s *server, st *EndpointStatus) {
 		if m.WindowWhy == "models:" || (m.Window > 0 && st.Backend != Ollama) {
 			m.MaxWindow = m.Window // only Ollama can be asked for more
 		}
-		if st.Backend == Ollama && cfg.NumCtx > 0 && m.WindowWhy != "models:" {
-			m.MaxWindow = max(min(m.MaxWindow, cfg.NumCtx), m.Window)
-		}
 	}
 	st.Models = models
 	st.Slots.Total = slotTotal(cfg, s, st.Slots.Server)

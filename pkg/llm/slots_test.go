@@ -185,6 +185,35 @@ func TestSlotsBelongToTheServer(t *testing.T) {
 	}
 }
 
+// A proxy holds a slot with Acquire; Chat then waits for it.
+func TestAcquire(t *testing.T) {
+	t.Parallel()
+	s := llmtest.NewLlamaServer(t, llmtest.Config{Slots: 1})
+	r := registry(t, ep("e", s))
+	c := choose(t, r, Want{})
+	release, err := r.Acquire(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting := make(chan Progress, 10)
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.Chat(t.Context(), Request{Choice: c, Messages: say("x"), OnProgress: func(p Progress) { waiting <- p }})
+		done <- err
+	}()
+	if p := <-waiting; p.Phase != PhaseWaiting || p.Text != "waiting for a slot on e, next in line" {
+		t.Errorf("%+v", p)
+	}
+	release()
+	release()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Acquire(t.Context(), Choice{Endpoint: "nope"}, nil); err == nil || !strings.Contains(err.Error(), "known: e") {
+		t.Errorf("%v", err)
+	}
+}
+
 func BenchmarkSlot(b *testing.B) {
 	table := newSlotTable(b.TempDir())
 	for b.Loop() {
