@@ -6,8 +6,12 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
 if command -v npm >/dev/null 2>&1; then
-  if [ ! -e "$here/e2e/node_modules/.package-lock.json" ] || [ "$here/e2e/package-lock.json" -nt "$here/e2e/node_modules/.package-lock.json" ]; then
-    npm ci --prefix "$here/e2e" --no-audit --no-fund --loglevel=error
+  # Outside the tree: a folder install of the plugin copies the tree.
+  cache=${XDG_CACHE_HOME:-$HOME/.cache}/legwork/e2e
+  if ! cmp -s "$here/e2e/package-lock.json" "$cache/package-lock.json" || [ ! -d "$cache/node_modules/@anthropic-ai" ]; then
+    mkdir -p "$cache"
+    cp "$here/e2e/package.json" "$here/e2e/package-lock.json" "$cache/"
+    npm ci --prefix "$cache" --ignore-scripts --no-audit --no-fund --loglevel=error
   fi
 else
   echo "deps: npm is missing: the tests with the real Claude Code client will not run" >&2

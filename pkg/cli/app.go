@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"legwork/pkg/claudecode"
 	"legwork/pkg/config"
 	"legwork/pkg/llm"
 	"legwork/pkg/offload"
@@ -139,9 +140,27 @@ func (a *app) offload(ctx context.Context, req offload.Request, progress func(st
 	if root := cfg.Project.Root; root != "" {
 		req.Roots = append(req.Roots, root)
 	}
-	return offload.Run(ctx, offload.Deps{
+	deps := offload.Deps{
 		Config: cfg, Models: models, StateDir: state, Env: a.env, Children: a.children, Logger: a.log, Progress: progress,
-	}, req)
+	}
+	rules := claudecode.LoadRules(claudecode.Place{Dir: a.dir(), Env: a.env})
+	req.Roots = append(req.Roots, rules.Dirs...)
+	deps.AllowCommand = func(command string) error { return refusal(rules.Denied(command, req.Dir)) }
+	deps.AllowRead = func(path string) error {
+		if d := rules.Read(path, req.Dir); d.Verdict == claudecode.Deny {
+			return refusal(d)
+		}
+		return nil
+	}
+	return offload.Run(ctx, deps, req)
+}
+
+// refusal words a deny rule of the user's; nil for everything else.
+func refusal(d claudecode.Decision) error {
+	if d.Verdict != claudecode.Deny {
+		return nil
+	}
+	return &offload.RefusedError{Msg: fmt.Sprintf("refused: your permission rule %s in %s denies it", d.Rule, d.File)}
 }
 
 // store is the raw store under the current settings.

@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"legwork/pkg/config"
 	"legwork/pkg/mcpserver"
+	"legwork/pkg/proc"
 )
 
 // version is set by the release build.
@@ -62,6 +65,7 @@ func runMCP(ctx context.Context, a *app, _ []string) error {
 	} else {
 		a.log.Error("configuration", "err", err)
 	}
+	a.adoptChildren()
 	srv, err := mcpserver.New(mcpserver.Options{
 		Version: version, AutoUse: autoUse, Children: a.children, Logger: a.log,
 		Verbs: &mcpserver.Verbs{
@@ -77,6 +81,18 @@ func runMCP(ctx context.Context, a *app, _ []string) error {
 	sctx, stop := signal.NotifyContext(ctx, stopSignals()...)
 	defer stop()
 	return srv.Serve(sctx, a.stdin, a.stdout)
+}
+
+// adoptChildren keeps a record of running children, and ends what a server that was killed left behind.
+func (a *app) adoptChildren() {
+	state, err := config.StateHome(a.env)
+	if err != nil {
+		return
+	}
+	a.children.Dir = filepath.Join(state, "children")
+	if n, err := proc.Sweep(a.children.Dir); err != nil || n > 0 {
+		a.log.Info("left-over children", "ended", n, "err", err)
+	}
 }
 
 func hookCommand() *command {
