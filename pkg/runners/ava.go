@@ -10,7 +10,7 @@ import (
 // between rules of "─", then totals such as "1 test failed".
 
 var avaTotal = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^  (\d+) (tests?|known failures?|uncaught exceptions?|unhandled rejections?|previous failures?.*)(?: (passed|failed|skipped|todo|timed out|pending|remaining.*))?$`)
+	return regexp.MustCompile(`^  (\d+) (tests?|hooks?|known failures?|uncaught exceptions?|unhandled rejections?|previous failures?.*)(?: (passed|failed|skipped|todo|timed out|pending|remaining.*))?$`)
 })
 
 func sniffAva(t *Text) match {
@@ -46,7 +46,7 @@ func parseAva(t *Text, f *finding) {
 			f.suite(SuiteFailure{Kind: SuiteCrash, Message: strings.TrimPrefix(s, "✘ ")})
 			stopped = true
 		case strings.HasPrefix(s, "✘ ") && strings.Contains(s, " remaining in "):
-			stopped = true
+			stopped = stopped || !t.Has("hook failed") && !t.Has("hooks failed")
 		case strings.HasPrefix(s, "Uncaught exception in "), strings.HasPrefix(s, "Unhandled rejection in "):
 			avaUncaught(t, i, f)
 		case strings.HasPrefix(s, "✘ No tests found in "):
@@ -88,6 +88,8 @@ func avaTotals(t *Text, f *finding) bool {
 			bump(&c.Todo, n)
 		case strings.HasPrefix(m[2], "uncaught"), strings.HasPrefix(m[2], "unhandled"):
 			f.worse(StateFailed)
+		case strings.HasPrefix(m[2], "hook"):
+			f.suite(SuiteFailure{Kind: SuiteHook, Message: strings.TrimSpace(t.Line(i))})
 		case m[3] == "passed":
 			c.Passed = num(n)
 		case m[3] == "failed":
@@ -197,6 +199,9 @@ func avaUncaught(t *Text, i int, f *finding) {
 	}
 	if b, ok := jsLoadError(body); ok {
 		b.File = cleanPath(b.File, t.Hint.Dir)
+		if b.File == "" {
+			b.File = file
+		}
 		f.build(b)
 		x.Kind = SuiteLoad
 		f.worse(StateBuildFailed)

@@ -47,7 +47,7 @@ func parseBun(t *Text, f *finding) {
 	end := bunEnd(t)
 	c := bunResults(t, f)
 	switch {
-	case t.FindPrefix("No tests found!", 0) >= 0:
+	case t.FindPrefix("No tests found!", 0) >= 0, end < 0 && t.Has("did not match any test files"):
 		f.State = StateNoTests
 		return
 	case end < 0:

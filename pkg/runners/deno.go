@@ -36,7 +36,7 @@ func sniffDeno(t *Text) match {
 		return span(scoreCertain, max(0, min(start, end)), t.Len())
 	case start >= 0 && strings.HasPrefix(t.Line(start), "running "):
 		return t.all(scoreSure)
-	case t.FindPrefix("error: No test modules found", 0) >= 0, t.Has("error: Type checking failed"), start >= 0 && t.Has("[ERROR]: "):
+	case t.FindPrefix("error: No test modules found", 0) >= 0, t.Has("error: Type checking failed"), t.Has("error: The module's source code could not be parsed: "), t.FindPrefix("Stack backtrace:", 0) > 0 && t.FindPrefix("error: ", 0) >= 0 && t.Has("file:///"), start >= 0 && t.Has("[ERROR]: "):
 		return t.all(scoreSure)
 	}
 	return match{}

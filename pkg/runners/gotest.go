@@ -135,12 +135,13 @@ func readGoTest(t *Text) *goRun {
 	r := &goRun{}
 	cur := newGoPkg("")
 	test := ""
+	var trace []string  // not empty below a panic, which lasts to the package's end
 	var block []goLevel // results above, whose output without -v follows them
 	for i := range t.Len() {
 		l := t.Line(i)
 		if m := goPkgLine().FindStringSubmatch(l); m != nil {
 			r.close(cur, m)
-			cur, test, block = newGoPkg(""), "", nil
+			cur, test, block, trace = newGoPkg(""), "", nil, nil
 			continue
 		}
 		if name, ok := goSwitch(l); ok {
@@ -151,7 +152,7 @@ func readGoTest(t *Text) *goRun {
 			}
 			continue
 		}
-		if m := goResult().FindStringSubmatchIndex(l); m != nil && (goResultAt(l, m[0], cur, l[m[4]:m[5]]) || r.openBefore(cur, l[m[4]:m[5]])) {
+		if m := goResult().FindStringSubmatchIndex(l); m != nil && (goResultAt(l, m[0], cur, l[m[4]:m[5]]) && (m[0] == 0 || !r.verbose || cur.tests[l[m[4]:m[5]]] != nil || strings.TrimLeft(l[:m[0]], " ") == "") || r.openBefore(cur, l[m[4]:m[5]])) {
 			name := l[m[4]:m[5]]
 			if r.openBefore(cur, name) {
 				cur = r.reopen(cur)
@@ -162,7 +163,12 @@ func readGoTest(t *Text) *goRun {
 			}
 			x.results = append(x.results, l[m[2]:m[3]])
 			if m[0] > 0 && strings.TrimSpace(l[:m[0]]) != "" {
-				cur.output(test, l[:m[0]])
+				if r.verbose {
+					cur.output(test, l[:m[0]])
+				} else {
+					cur.output(l[m[4]:m[5]], l[:m[0]])
+				}
+				l = l[m[0]:]
 			}
 			block = append(block, goLevel{indent(l), name})
 			test = name
@@ -172,8 +178,17 @@ func readGoTest(t *Text) *goRun {
 			test = ""
 			continue
 		}
+		if strings.HasPrefix(l, "coverage: ") {
+			continue
+		}
 		if len(block) > 0 {
-			test = goOwner(block, l)
+			test = goOwner(block, l, len(trace) > 0)
+		}
+		if panicked([]string{l}) == 0 {
+			trace = append(trace, test)
+			if len(block) > 0 {
+				test = block[len(block)-1].name
+			}
 		}
 		cur.output(test, l)
 	}
@@ -218,15 +233,23 @@ type goLevel struct {
 }
 
 // goOwner is the test that an output line below results belongs to: the last
-// one that is indented less. Lines at the margin belong to the outermost.
-func goOwner(block []goLevel, l string) string {
+// one that is indented less. Lines at the margin are the report of an example, a
+// panic's trace, or printed by whatever runs next (then they belong to no test).
+func goOwner(block []goLevel, l string, trace bool) string {
 	ind := indent(l)
+	last := block[len(block)-1].name
+	if trace || ind == 0 && strings.HasPrefix(last, "Example") {
+		return last
+	}
+	if ind == 0 {
+		return ""
+	}
 	for i := len(block) - 1; i >= 0; i-- {
-		if block[i].indent < ind || block[i].indent == 0 {
+		if block[i].indent < ind {
 			return block[i].name
 		}
 	}
-	return block[len(block)-1].name
+	return last
 }
 
 // goResultAt: at the start of a line (indented for subtests) a result is one; in
@@ -235,8 +258,11 @@ func goResultAt(l string, at int, p *goPkg, name string) bool {
 	if strings.TrimLeft(l[:at], " ") == "" {
 		return true
 	}
-	x := p.tests[name]
-	return x != nil && x.runs > 0
+	if x := p.tests[name]; x != nil {
+		return x.runs > 0
+	}
+	// Without -v nothing was announced; the name must at least be one of go test's.
+	return !strings.Contains(name, "/") && (strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Example") || strings.HasPrefix(name, "Fuzz"))
 }
 
 // goSwitch reads "=== RUN   X", "=== CONT  X", "=== NAME  X", "=== PAUSE X".
@@ -307,7 +333,7 @@ func (r *goRun) report(t *Text, f *finding) {
 					skip++
 				}
 			}
-			if p.result != "ok" && x.failed(r.verbose) {
+			if p.result != "ok" && (x.failed(r.verbose) || len(x.results) == 0 && panicked(dedent(x.out)) >= 0) {
 				r.failure(t, p, x, root, f)
 			}
 		}
@@ -439,7 +465,13 @@ func (r *goRun) packageBuild(t *Text, p *goPkg, f *finding) {
 	if !strings.Contains(p.note, "build failed") && !strings.Contains(p.note, "setup failed") && p.name != "" {
 		return
 	}
+	before := len(f.BuildErrors)
 	goBuildErrors(t, p.out, f)
+	if len(f.BuildErrors) == before && p.name != "" {
+		if msg := message(lastLines(p.out, 20)...); msg != "" {
+			f.build(BuildError{Message: msg})
+		}
+	}
 	if p.name != "" {
 		f.worse(StateBuildFailed)
 		f.suite(SuiteFailure{Kind: SuiteLoad, Name: p.name, Message: strings.Trim(p.note, "[]")})

@@ -66,7 +66,11 @@ func parseJasmine(t *Text, f *finding) {
 			specs = n
 		}
 	}
-	f.Tests = Counts{Passed: num(max(0, specs-failed-pending)), Failed: num(failed), Skipped: num(pending), Todo: num(0)}
+	bad := failed
+	if n := len(f.Failures); n > 0 && n < failed {
+		bad = n // suite errors count as failures, but they are no specs
+	}
+	f.Tests = Counts{Passed: num(max(0, specs-bad-pending)), Failed: num(failed), Skipped: num(pending), Todo: num(0)}
 	switch {
 	case failed > 0 || len(f.Failures) > 0 || len(f.Suites) > 0:
 		f.worse(StateFailed)

@@ -208,6 +208,11 @@ func tapFail(t *Text, p tapPoint, flavour string, f *finding) {
 				x.File = file
 			}
 		}
+	case "tape":
+		if strings.HasPrefix(p.name, "test exited without ending") {
+			f.worse(StateDidNotFinish)
+			x.Message = "the test did not come to its end"
+		}
 	case "tap":
 		if strings.HasPrefix(p.name, "test unfinished") || p.name == "child test left in queue" {
 			f.worse(StateDidNotFinish)
