@@ -49,25 +49,25 @@ func globText(pattern string) string {
 	return exp.String()
 }
 
-// matchPath tells whether a Read pattern covers a path. Patterns are gitignore's: //abs, ~/home, /from the settings
-// file's project, ./here, and a name without a slash at any depth. What lies below a covered directory is covered.
-func (r *Rules) matchPath(rule Rule, cwd, path string) bool {
-	pattern := filepath.ToSlash(rule.pattern)
-	if pattern == "" {
-		return true
-	}
-	var bases []string
+// pathPattern is a Read pattern, compiled. Patterns are gitignore's: //abs, ~/home, /from the settings file's
+// project, ./here, and a name without a slash at any depth. What lies below a covered directory is covered.
+type pathPattern struct {
+	from byte // what it is relative to: 'r' the file system's root, 'h' home, 's' the settings' project, 'd' directory
+	re   *regexp.Regexp
+}
+
+func compilePath(pattern string) *pathPattern {
+	pattern = filepath.ToSlash(pattern)
+	p := &pathPattern{}
 	switch {
 	case strings.HasPrefix(pattern, "//"):
-		bases, pattern = []string{"/"}, pattern[2:]
+		p.from, pattern = 'r', pattern[2:]
 	case strings.HasPrefix(pattern, "~/"):
-		bases, pattern = []string{r.home, realPath(r.home)}, pattern[2:]
+		p.from, pattern = 'h', pattern[2:]
 	case strings.HasPrefix(pattern, "/"):
-		bases, pattern = []string{rule.base, r.root, cwd}, pattern[1:]
+		p.from, pattern = 's', pattern[1:]
 	default:
-		// Relative to the working directory in the client. The session's directory is taken too: stricter, for
-		// calls from a subdirectory.
-		bases = []string{cwd, r.root}
+		p.from = 'd'
 		if !strings.HasPrefix(pattern, "./") && !strings.Contains(strings.TrimSuffix(pattern, "/"), "/") {
 			pattern = "**/" + pattern
 		}
@@ -77,13 +77,38 @@ func (r *Rules) matchPath(rule Rule, cwd, path string) bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		exp = `(?i)` + exp
 	}
-	re, err := regexp.Compile(exp)
-	if err != nil {
+	var err error
+	if p.re, err = regexp.Compile(exp); err != nil {
+		return nil
+	}
+	return p
+}
+
+// matchPath tells whether a Read rule covers a path.
+func (r *Rules) matchPath(rule Rule, cwd, path string) bool {
+	if rule.pattern == "" {
+		return true
+	}
+	p := rule.path
+	if p == nil {
 		return false
+	}
+	var bases []string
+	switch p.from {
+	case 'r':
+		bases = []string{filepath.VolumeName(path) + string(filepath.Separator)}
+	case 'h':
+		bases = []string{r.home, realPath(r.home)}
+	case 's':
+		bases = []string{rule.base, r.root, cwd}
+	default:
+		// Relative to the working directory in the client. The session's directory is taken too: stricter, for
+		// calls from a subdirectory.
+		bases = []string{cwd, r.root}
 	}
 	for _, base := range bases {
 		rel, err := filepath.Rel(base, path)
-		if err == nil && re.MatchString(filepath.ToSlash(rel)) {
+		if err == nil && p.re.MatchString(filepath.ToSlash(rel)) {
 			return true
 		}
 	}

@@ -30,6 +30,7 @@ type Rule struct {
 	tool    string
 	pattern string // inside the brackets, "" for the whole tool
 	base    string // what a pattern that begins with / is relative to
+	path    *pathPattern
 }
 
 // Rules are the permission rules in force for one session directory.
@@ -163,6 +164,9 @@ func appendRules(to []Rule, texts []string, file, base string) []Rule {
 		}
 		if rule.pattern == "*" || rule.pattern == ":*" { // the same as the bare tool
 			rule.pattern = ""
+		}
+		if rule.tool == "Read" && rule.pattern != "" {
+			rule.path = compilePath(rule.pattern)
 		}
 		to = append(to, rule)
 	}

@@ -31,6 +31,7 @@ type program struct {
 	pattern string // what the first argument must look like, for patternFirst
 	never   string // what no argument may hold
 	noArgs  bool   // flags only
+	globs   bool   // patterns may stand for its files although its flags are bound
 	some    bool   // with at least one flag
 }
 
@@ -43,9 +44,12 @@ var programs = sync.OnceValue(func() map[string]program {
 			t[name] = p
 		}
 	}
-	put(program{free: true}, "pwd true false whoami id uname uptime free nproc groups arch locale sleep seq expr tr basename dirname which type pgrep")
+	put(program{free: true}, "true false id uname uptime free nproc groups arch locale sleep seq expr tr basename dirname type")
+	put(program{free: true, flags: `^$`, noArgs: true}, "pwd whoami")
+	put(program{free: true, flags: `^-a$`}, "which")
+	put(program{free: true, flags: `^-f$`}, "pgrep")
 	put(program{free: true}, "realpath readlink du echo")
-	put(program{free: true, refuse: []string{"-v"}}, "printf")
+	put(program{free: true, flags: `^--$`}, "printf")
 	put(program{free: true, flags: `^-[fs]$`, noArgs: true}, "hostname")
 	put(program{free: true, flags: `^(?:-u|-I|--date=.*)$`, words: `^\+`}, "date")
 	put(program{free: true, flags: `^-(?:ef|e|A|a|f|p)$|^--forest$`, words: `^(?:aux|ax|u|x|\d+)$`}, "ps")
@@ -54,13 +58,14 @@ var programs = sync.OnceValue(func() map[string]program {
 	put(program{free: true, args: allPaths}, "ls stat df cd")
 	put(program{free: true}, "test [")
 	put(program{free: true, args: allPaths, flags: `^(?:-L|-[ad])$`}, "tree")
-	put(program{free: true, args: allPaths, reads: true}, "cat head wc cut paste nl tac rev od hexdump strings md5sum sha1sum sha256sum cmp comm diff column")
+	put(program{free: true, args: allPaths, reads: true}, "cat head wc cut paste nl tac rev od hexdump strings cmp comm diff column")
+	put(program{free: true, args: allPaths, reads: true, flags: `^-[bct]$|^--check$`, globs: true}, "md5sum sha1sum sha256sum")
 	put(program{free: true, args: allPaths, reads: true, refuse: []string{"-f", "-F", "--follow", "--retry"}}, "tail")
 	put(program{free: true, args: allPaths, reads: true, flags: `^-b$`}, "file")
 	put(program{free: true, args: allPaths, reads: true, flags: `^-d$`}, "base64")
 	put(program{free: true, args: allPaths, reads: true, flags: `^-[nrufhVRcmz]+$|^-[ktS]$|^--(?:reverse|unique|parallel=\d+)$`}, "sort")
 	put(program{free: true, args: allPaths, reads: true, flags: `^-[cdui]+$`, noArgs: true}, "uniq")
-	put(program{free: true, args: patternFirst, reads: true}, "grep egrep fgrep")
+	put(program{free: true, args: patternFirst, reads: true, globs: true, flags: `^-[abcEeFfGHhiLlnoPqRrsvwxz]+$|^-[ABCm]\d+$|^-[ABC]$|^--(?:include|exclude|exclude-dir|color|file|regexp|max-count)=|^--(?:count|line-number|ignore-case|recursive|files-with-matches|files-without-match|only-matching|invert-match|word-regexp|fixed-strings|extended-regexp|quiet|with-filename|no-filename|help|version)$`}, "grep egrep fgrep")
 	put(program{free: true, args: patternFirst, reads: true, flags: `^-[icwFvunoleHL]+$|^-[ABCm]\d*$|^-[gt]$|^--(?:glob|type|hidden|no-ignore|count|json|max-count|follow|color|version|debug|line-number|ignore-case)$`}, "rg")
 	put(program{free: true, args: patternFirst, reads: true, flags: `^-[rcnseS]$`, pattern: `^[\w\s.\[\]|,:'"()?/-]*$`, never: `(?i)env|include|import|input`}, "jq")
 	put(program{free: true, args: patternFirst, reads: true, flags: `^-n$`, some: true, pattern: `^\d+(?:,\d+)?p(?:;\d+(?:,\d+)?p)*$`}, "sed")
@@ -94,15 +99,17 @@ func mayRunFree(words []word) bool {
 
 // accepts checks the arguments of a command against what is known to be harmless.
 func (p program) accepts(args []word) bool {
-	flags, pattern := 0, p.pattern
+	flags, pattern, ended := 0, p.pattern, false
 	for _, a := range args {
 		isRefused := func(flag string) bool { return isFlag(a.val, flag) }
 		switch {
-		case a.glob && p.flags != "" && p.args != noPaths: // what a pattern expands to might look like a flag
+		case a.val == "--" && !ended:
+			ended = true
+		case a.glob && p.flags != "" && !p.globs && p.args != noPaths: // what a pattern expands to might look like a flag
 			return false
 		case p.never != "" && matches(p.never, a.val), slices.ContainsFunc(p.refuse, isRefused):
 			return false
-		case strings.HasPrefix(a.val, "-") && a.val != "-":
+		case !ended && strings.HasPrefix(a.val, "-") && a.val != "-":
 			flags++
 			if p.flags != "" && !matches(p.flags, a.val) {
 				return false

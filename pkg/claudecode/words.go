@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -152,10 +153,5 @@ func source(words []word) string {
 }
 
 func anyWord(words []word, is func(word) bool) bool {
-	for _, w := range words {
-		if is(w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, is)
 }
