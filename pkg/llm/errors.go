@@ -3,6 +3,7 @@ package llm
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 )
@@ -92,7 +93,14 @@ type RequestError struct {
 }
 
 func (e *RequestError) Error() string {
-	return fmt.Sprintf("endpoint %s refused the request (HTTP %d): %s", e.Endpoint, e.Status, e.Message)
+	s := fmt.Sprintf("endpoint %s refused the request (HTTP %d): %s", e.Endpoint, e.Status, e.Message)
+	switch e.Status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		s += "; check its api_key and headers"
+	case http.StatusNotFound:
+		s += "; list_models shows what is served now"
+	}
+	return s
 }
 
 // TimeoutError says which limit ended a call. Partial is the text received until then.

@@ -75,22 +75,23 @@ func (t *slotTable) folder(key string) (string, error) {
 }
 
 // acquire waits for one of total slots. onWait is told how many waiting calls
-// are in front whenever that changes; it is not called when there is no wait.
+// are in front whenever that changes, and every beatEvery; it is not called when
+// there is no wait.
 func (t *slotTable) acquire(ctx context.Context, key string, total int, onWait func(ahead int)) (*ticket, error) {
 	tk, ahead, err := t.draw(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	told := -1
+	told, last := -1, time.Now()
 	for look := 0; ; look++ {
 		freed := t.freedChan(key)
 		ahead = slices.DeleteFunc(ahead, func(p string) bool { return !t.alive(p, look%staleEvery == 0) })
 		if len(ahead) < total {
 			return tk, nil
 		}
-		if n := len(ahead) - total; n != told && onWait != nil {
+		if n := len(ahead) - total; onWait != nil && (n != told || time.Since(last) >= beatEvery) {
 			onWait(n)
-			told = n
+			told, last = n, time.Now()
 		}
 		timer := time.NewTimer(slotPoll)
 		select {
