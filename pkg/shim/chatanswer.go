@@ -77,7 +77,7 @@ func (d *chatDecoder) start(data string) *failure {
 	d.started = true
 	return d.send("message_start", `{"type":"message_start","message":{"id":`+orElse(get(data, "id"), `""`)+
 		`,"type":"message","role":"assistant","model":`+orElse(get(data, "model"), quote(d.req.model))+
-		`,"content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0}}}`)
+		`,"content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":`+strconv.Itoa(d.req.tokens)+`,"output_tokens":0}}}`)
 }
 
 // chunk takes one piece of a stream, or the whole of a message dressed as one.
