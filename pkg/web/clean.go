@@ -44,23 +44,24 @@ func beside(n *html.Node) bool {
 // cleanArticle removes what Readability leaves around and between the paragraphs
 // of an article: captions, link lists, teasers, repeated blocks, the title.
 func cleanArticle(root *html.Node, title string) {
-	total := textLen(root)
-	prune(root, func(n *html.Node) bool { return beside(n) && textLen(n)*5 < total })
-	prune(root, func(n *html.Node) bool { return teaser(n) && textLen(n)*5 < total })
+	sizes := sizesOf(root)
+	total := sizes[root].text
+	prune(root, func(n *html.Node) bool { return sizes[n].text*5 < total && beside(n) })
+	sizes = sizesOf(root)
+	prune(root, func(n *html.Node) bool { return sizes[n].text*5 < total && teaser(n, sizes[n]) })
 	dropRepeats(root, title)
 	dropBareHeadings(root)
 }
 
 // teaser reports whether a block consists of links, or is one of the phrases that
 // lead to something else.
-func teaser(n *html.Node) bool {
+func teaser(n *html.Node, s size) bool {
 	switch {
 	case isElement(n, atom.Ul, atom.Ol, atom.P, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6):
-		m := take(n)
-		return m.words > 0 && m.linkWords*10 >= m.words*9 && find(n, func(c *html.Node) bool { return isElement(c, atom.Pre, atom.Code) }) == nil ||
-			isElement(n, atom.P) && m.words < 30 && leadsAway(textOf(n))
-	case isElement(n, atom.Div, atom.Span) && n.FirstChild != nil:
-		return leadsAway(textOf(n)) && take(n).words < 12
+		return s.text > 0 && s.link*10 >= s.text*9 && find(n, func(c *html.Node) bool { return isElement(c, atom.Pre, atom.Code) }) == nil ||
+			isElement(n, atom.P) && s.text < 200 && leadsAway(textOf(n))
+	case isElement(n, atom.Div, atom.Span) && s.text > 0:
+		return s.text < 80 && leadsAway(textOf(n))
 	}
 	return false
 }
@@ -85,17 +86,21 @@ func leadsAway(text string) bool {
 	return false
 }
 
+// maxRepeat is the length in bytes above which a block is not compared.
+const maxRepeat = 2000
+
 // dropRepeats removes blocks that were there before (a caption for each size of
 // an image) and the title, which a Document carries apart.
 func dropRepeats(root *html.Node, title string) {
 	seen := map[string]bool{}
+	sizes := sizesOf(root)
 	prune(root, func(n *html.Node) bool {
 		switch {
 		case isElement(n, atom.H1, atom.H2):
-			return title != "" && strings.EqualFold(textOf(n), title)
-		case isElement(n, atom.P, atom.Li, atom.Div):
+			return title != "" && sizes[n].text < 500 && strings.EqualFold(textOf(n), title)
+		case isElement(n, atom.P, atom.Li, atom.Div) && sizes[n].text < maxRepeat:
 			if text := textOf(n); countWords(text) >= 15 {
-				if seen[text] && !onlyChild(n) {
+				if seen[text] && (n.Parent == nil || sizes[n.Parent].text != sizes[n].text) {
 					return true
 				}
 				seen[text] = true
@@ -103,12 +108,6 @@ func dropRepeats(root *html.Node, title string) {
 		}
 		return false
 	})
-}
-
-// onlyChild reports whether n is all that its parent holds: both have the same
-// text without being a repetition.
-func onlyChild(n *html.Node) bool {
-	return n.Parent != nil && textLen(n.Parent) == textLen(n)
 }
 
 // dropBareHeadings removes headings that head nothing any more.
@@ -126,13 +125,14 @@ func dropBareHeadings(root *html.Node) {
 		}
 		return true
 	})
+	var after *html.Node // what stays behind the current one
 	for i := len(order) - 1; i >= 0; i-- {
 		level := headingLevel(order[i])
-		if level == 0 || i+1 < len(order) && (order[i+1].Type == html.TextNode || headingLevel(order[i+1]) > level) {
+		if level == 0 || after != nil && (after.Type == html.TextNode || headingLevel(after) > level) {
+			after = order[i]
 			continue
 		}
 		order[i].Parent.RemoveChild(order[i])
-		order = append(order[:i], order[i+1:]...)
 	}
 }
 

@@ -13,10 +13,12 @@ import (
 const minWords = 25
 
 // maxTags bounds the tree that is built of a page; one tag costs some 150 bytes.
-// Readability copies the tree and is spared above maxReadableTags.
+// Readability copies the tree and its cost grows with the square of size and
+// depth; pages beyond these bounds are read by their own main element.
 const (
-	maxTags         = 250_000
-	maxReadableTags = 120_000
+	maxTags          = 250_000
+	maxReadableTags  = 40_000
+	maxReadableDepth = 70
 )
 
 func extract(body []byte, page *url.URL) (doc Document) {
@@ -39,7 +41,7 @@ func extract(body []byte, page *url.URL) (doc Document) {
 	shell := embeddedText(root)
 	stripInvisible(root)
 
-	node, method := choose(root, page, isArticle, tags > maxReadableTags, &doc)
+	node, method := choose(root, page, isArticle, tags > maxReadableTags || depthOf(root) > maxReadableDepth, &doc)
 	if node != nil {
 		doc.Markdown = toMarkdown(node)
 		doc.Words = countWords(doc.Markdown)
@@ -137,11 +139,11 @@ func (m measure) prose() bool { return m.linkWords*10 < m.words*8 }
 
 func take(n *html.Node) measure {
 	var m measure
-	takeInto(n, false, &m)
+	takeInto(n, false, false, &m)
 	return m
 }
 
-func takeInto(n *html.Node, link bool, m *measure) {
+func takeInto(n *html.Node, link, data bool, m *measure) {
 	if n.Type == html.TextNode {
 		words := countWords(n.Data)
 		m.words += words
@@ -155,13 +157,15 @@ func takeInto(n *html.Node, link bool, m *measure) {
 		link = true
 	case atom.Pre:
 		m.code++
+	case atom.Table:
+		data = !layoutTable(n)
 	case atom.Tr:
-		if !layoutTable(enclosing(n, atom.Table)) {
+		if data {
 			m.rows++
 		}
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		takeInto(c, link, m)
+		takeInto(c, link, data, m)
 	}
 }
 
@@ -177,20 +181,19 @@ func enclosing(n *html.Node, tag atom.Atom) *html.Node {
 
 // stripChrome removes what surrounds the text from the candidate itself.
 func stripChrome(root *html.Node) {
-	total := textLen(root)
-	prune(root, func(n *html.Node) bool { return chrome(n) && textLen(n)*10 < total*3 })
+	sizes := sizesOf(root)
+	total := sizes[root].text
+	prune(root, func(n *html.Node) bool { return chrome(n) && sizes[n].text*10 < total*3 })
 }
 
 // stripMenus removes lists of links that surround the text before Readability
 // weighs the page: it takes them for content when the article is short.
 func stripMenus(body *html.Node) {
-	total := textLen(body)
+	sizes := sizesOf(body)
+	total := sizes[body].text
 	prune(body, func(n *html.Node) bool {
-		if !chrome(n) {
-			return false
-		}
-		m := take(n)
-		return m.linkWords*2 >= m.words && textLen(n)*10 < total*3
+		s := sizes[n]
+		return s.link*2 >= s.text && s.text*10 < total*3 && chrome(n)
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 // toMarkdown renders the chosen element. It changes the tree.
 func toMarkdown(n *html.Node) string {
 	dropDecoration(n)
+	limitNesting(n, 0)
 	unquoteBlocks(n)
 	normaliseCode(n)
 	normaliseTables(n)
@@ -25,7 +26,6 @@ func toMarkdown(n *html.Node) string {
 			commonmark.WithListEndComment(false), commonmark.WithBulletListMarker("-"))),
 	)
 	conv.Register.RendererFor("a", converter.TagTypeInline, renderChildren, converter.PriorityEarly)
-	conv.Register.RendererFor("img", converter.TagTypeInline, renderNothing, converter.PriorityEarly)
 	conv.Register.TextTransformer(shieldBrackets, converter.PriorityEarly)
 	conv.Register.TextTransformer(restoreBrackets, converter.PriorityLate+1)
 	conv.Register.RendererFor("table", converter.TagTypeBlock, renderTable, converter.PriorityEarly)
@@ -84,6 +84,24 @@ func restoreBrackets(_ converter.Context, s string) string {
 	return strings.NewReplacer(lessMark, "<", greaterMark, ">").Replace(s)
 }
 
+// maxNesting is how deep lists and quotes are shown. Each level indents all that
+// is below it once more, so without a bound the output grows with the square.
+const maxNesting = 12
+
+func limitNesting(n *html.Node, level int) {
+	if isElement(n, atom.Ul, atom.Ol, atom.Blockquote, atom.Dl) {
+		if level++; level > maxNesting {
+			n.Data, n.DataAtom = "div", atom.Div
+		}
+	}
+	if level > maxNesting && isElement(n, atom.Li, atom.Dd, atom.Dt) {
+		n.Data, n.DataAtom = "div", atom.Div
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		limitNesting(c, level)
+	}
+}
+
 // unquoteBlocks unwraps block quotes that hold code or tables: old pages indent
 // listings with them, and a quote mark before every line would break the code.
 func unquoteBlocks(root *html.Node) {
@@ -105,13 +123,12 @@ func renderChildren(ctx converter.Context, w converter.Writer, n *html.Node) con
 	return converter.RenderSuccess
 }
 
-func renderNothing(converter.Context, converter.Writer, *html.Node) converter.RenderStatus {
-	return converter.RenderSuccess
-}
-
-// dropDecoration removes the marks that link a heading to itself.
+// dropDecoration removes images and the marks that link a heading to itself.
 func dropDecoration(root *html.Node) {
 	prune(root, func(n *html.Node) bool {
+		if isElement(n, atom.Img, atom.Picture, atom.Source, atom.Track) {
+			return true
+		}
 		if !isElement(n, atom.A) || n.FirstChild == nil {
 			return false
 		}

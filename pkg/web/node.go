@@ -124,6 +124,45 @@ func appendText(b *strings.Builder, n *html.Node) {
 	}
 }
 
+// size is how much text an element holds, in bytes without outer space.
+type size struct{ text, link int }
+
+// sizesOf measures root and all elements below it in one pass. Asking each
+// element for itself would cost the square of a deeply nested page.
+func sizesOf(root *html.Node) map[*html.Node]size {
+	sizes := map[*html.Node]size{}
+	var visit func(n *html.Node, link bool) size
+	visit = func(n *html.Node, link bool) size {
+		if n.Type == html.TextNode {
+			s := size{text: len(strings.TrimSpace(n.Data))}
+			if link {
+				s.link = s.text
+			}
+			return s
+		}
+		link = link || n.DataAtom == atom.A
+		var sum size
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			s := visit(c, link)
+			sum.text += s.text
+			sum.link += s.link
+		}
+		sizes[n] = sum
+		return sum
+	}
+	visit(root, false)
+	return sizes
+}
+
+// depthOf is the number of elements around the deepest one.
+func depthOf(n *html.Node) int {
+	deepest := 0
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		deepest = max(deepest, 1+depthOf(c))
+	}
+	return deepest
+}
+
 // countWords counts words: runs of letters and digits, and every character of the
 // scripts that are written without spaces.
 func countWords(s string) int {

@@ -85,13 +85,6 @@ func veiled(n *html.Node) bool {
 // stripInvisible removes what no reader of the page sees. It is the common first
 // step of all readings.
 func stripInvisible(root *html.Node) {
-	whole := 0
-	walk(root, func(n *html.Node) bool {
-		if n.Type == html.TextNode {
-			whole += len(n.Data)
-		}
-		return !isElement(n, atom.Script, atom.Style)
-	})
 	prune(root, func(n *html.Node) bool {
 		switch n.Type {
 		case html.CommentNode:
@@ -114,35 +107,25 @@ func stripInvisible(root *html.Node) {
 // pruneUnlessMost removes what matches, except an element that holds more than
 // half of all the text.
 func pruneUnlessMost(root *html.Node, match func(*html.Node) bool) {
-	total := textLen(root)
+	sizes := sizesOf(root)
+	total := sizes[root].text
 	prune(root, func(n *html.Node) bool {
 		return n.Type == html.ElementNode && n.DataAtom != atom.Html && n.DataAtom != atom.Body &&
-			match(n) && textLen(n)*2 <= total
+			match(n) && sizes[n].text*2 <= total
 	})
-}
-
-// textLen counts the bytes of text below n without building it.
-func textLen(n *html.Node) int {
-	if n.Type == html.TextNode {
-		return len(strings.TrimSpace(n.Data))
-	}
-	sum := 0
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		sum += textLen(c)
-	}
-	return sum
 }
 
 // flattenForms drops forms that ask for something and unwraps those that merely
 // enclose the page (ASP.NET puts one around everything).
 func flattenForms(root *html.Node) {
-	total := textLen(root)
+	sizes := sizesOf(root)
+	total := sizes[root].text
 	var wrapping []*html.Node
 	prune(root, func(n *html.Node) bool {
 		if !isElement(n, atom.Form) {
 			return false
 		}
-		if textLen(n)*4 > total {
+		if sizes[n].text*4 > total {
 			wrapping = append(wrapping, n)
 			return false
 		}
