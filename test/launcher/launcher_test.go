@@ -304,17 +304,6 @@ func TestPrebuiltWithoutRunBitH03(t *testing.T) {
 	p.want("updated\n<mcp>\n", "mcp")
 }
 
-func TestHookGivesTheLauncherItsRunBitBackH03(t *testing.T) {
-	t.Parallel()
-	p := newProject(t)
-	p.prebuilt(0o644)
-	p.want("prebuilt\n<hook>\n<session-start>\n", "hook", "session-start")
-	info, err := os.Stat(filepath.Join(p.root, "bin/legwork"))
-	if err != nil || info.Mode()&0o100 == 0 {
-		t.Errorf("%v, %v", info.Mode(), err)
-	}
-}
-
 func TestPrebuiltInReadOnlyFolder(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
