@@ -3,12 +3,12 @@ package runners
 import "strings"
 
 var (
-	checkSummary = lazy(`^(\d+)%: Checks: (\d+), Failures: (\d+), Errors: (\d+)$`)
+	checkSummary = lazy(`^(?:Running suite\(s\):)?(\d+)%: Checks: (\d+), Failures: (\d+), Errors: (\d+)$`)
 	checkLine    = lazy(`^(.+?):(\d+):([FE]):([^:]*):([^:]*):(\d+): (.*)$`)
 )
 
 func checkParser() parser {
-	return parser{name: "check", kind: kindTests, marks: []string{"Running suite(s): ", "%: Checks: "},
+	return parser{name: "check", kind: kindTests, marks: []string{"Running suite(s):", "%: Checks: "},
 		sniff: func(t *Text) match {
 			if lastMatch(t, checkSummary()) >= 0 || t.FindPrefix("Running suite(s): ", 0) >= 0 {
 				return t.all(scoreCertain)

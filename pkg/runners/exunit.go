@@ -5,7 +5,7 @@ import "strings"
 var (
 	exunitSummary = lazy(`^(?:\d+ (?:doctests?|properties|property|features?), )*(\d+) (tests?|doctests?|property|properties), (\d+) failures?(.*)$`)
 	exunitParts   = lazy(`(\d+) (doctests?|properties|property|features?|tests?|skipped|excluded|invalid)`)
-	exunitItem    = lazy(`^  +\d+\) (.+?) \(([\w.]+)\)$`)
+	exunitItem    = lazy(`^  +\d+\) (.+?)(?: \(([\w.]+)\)|: failure on setup_all callback.*)$`)
 	exunitPlace   = lazy(`^     (\S+\.exs?):(\d+)$`)
 	exunitFrame   = lazy(`^\s+(?:\([\w-]+ [\w.-]+\) )?(\S+\.exs?):(\d+): `)
 	elixirError   = lazy(`^\*\* \((\w+(?:\.\w+)*)\) (.*)$`)
@@ -16,12 +16,12 @@ var (
 
 func exunitParser() parser {
 	return parser{name: "exunit", kind: kindTests,
-		marks: []string{"Randomized with seed ", "Running ExUnit with seed", "There are no tests to run", "Generated ", "== Compilation error in file", "** ("},
+		marks: []string{"Randomized with seed ", "Running ExUnit with seed", "There are no tests to run", "Paths given to ", "Generated ", "== Compilation error in file", "** ("},
 		sniff: func(t *Text) match {
 			switch {
 			case lastMatch(t, exunitSummary()) >= 0 && t.HasAny("Finished in ", "Running ExUnit", "Randomized with seed"):
 				return t.all(scoreCertain)
-			case t.FindPrefix("There are no tests to run", 0) >= 0, t.FindPrefix("Running ExUnit with seed", 0) >= 0:
+			case t.FindPrefix("There are no tests to run", 0) >= 0, t.FindPrefix("Paths given to \"mix test\" did not match", 0) >= 0, t.FindPrefix("Running ExUnit with seed", 0) >= 0:
 				return t.all(scoreSure)
 			case t.FindPrefix("== Compilation error in file", 0) >= 0, t.Has(" (.ex)\n"), t.Has(" (.ex)") && t.FindPrefix("Generated ", 0) >= 0:
 				return t.all(scoreLikely)
@@ -37,7 +37,7 @@ func exunitParse(t *Text, f *finding) {
 	switch {
 	case sum >= 0:
 		exunitCounts(t, sum, f)
-	case t.FindPrefix("There are no tests to run", 0) >= 0:
+	case t.FindPrefix("There are no tests to run", 0) >= 0, t.FindPrefix("Paths given to \"mix test\"", 0) >= 0:
 		f.worse(StateNoTests)
 		f.Tests = Counts{Passed: num(0), Failed: num(0)}
 	case len(f.BuildErrors) > 0:
@@ -112,8 +112,8 @@ func exunitFailures(t *Text, f *finding) {
 			x.File, x.Line = fr.file, fr.line
 		}
 		x.Message = message(keep...)
-		if strings.Contains(m[1], ": failure on setup_all callback") {
-			f.suite(SuiteFailure{Kind: SuiteHook, Name: m[2], File: x.File, Line: x.Line, Message: x.Message})
+		if m[2] == "" {
+			f.suite(SuiteFailure{Kind: SuiteHook, Name: m[1], File: x.File, Line: x.Line, Message: x.Message})
 			continue
 		}
 		f.fail(x)
@@ -123,6 +123,9 @@ func exunitFailures(t *Text, f *finding) {
 // elixirBuild reads compile errors in the forms of Elixir before and since 1.15.
 func elixirBuild(t *Text, f *finding) {
 	for i, l := range t.lines {
+		if file, ok := strings.CutPrefix(l, "== Compilation error in file "); ok && strings.HasPrefix(t.Line(i+1), "** (") {
+			defer elixirLoad(t, i, strings.TrimSuffix(file, " =="), len(f.BuildErrors), f)
+		}
 		if m := elixirError().FindStringSubmatch(l); m != nil {
 			elixirRaised(t, i, m, f)
 			continue
@@ -195,4 +198,17 @@ func elixirCrashParser() parser {
 			f.fail(x)
 			f.crashed(t, next-1)
 		}}
+}
+
+// elixirLoad adds the exception that stopped a file from loading, when no
+// compiler message explains it.
+func elixirLoad(t *Text, i int, file string, before int, f *finding) {
+	if len(f.BuildErrors) > before {
+		return
+	}
+	e := BuildError{File: t.path(file), Message: strings.TrimPrefix(t.Line(i+1), "** ")}
+	if m := exunitFrame().FindStringSubmatch(t.Line(i + 2)); m != nil && m[1] == file {
+		e.Line = atoi(m[2])
+	}
+	f.build(e)
 }

@@ -107,7 +107,8 @@ func junit5Add(t *Text, f *finding, path string, body []string, paths map[string
 	id, ok := paths[path]
 	if !ok {
 		_, rest, _ := strings.Cut(path, ":") // the engine's name
-		id = strings.ReplaceAll(rest, ":", " > ")
+		id = strings.ReplaceAll(strings.ReplaceAll(rest, ": ", "\x00"), ":", " > ")
+		id = strings.ReplaceAll(id, "\x00", ": ") // a colon inside a name is mostly followed by a blank
 	}
 	if kind == "Class" {
 		f.suite(SuiteFailure{Kind: SuiteHook, Name: id, File: fr.file, Line: fr.line, Message: msg})
@@ -162,6 +163,7 @@ func junit5Paths(t *Text, before int) map[string]string {
 
 var (
 	junit5Event  = lazy(`^(Started|Finished|Skipped|Registered): +(.*) \((\[engine:.*\])\)$`)
+	junit5Feed   = lazy(`^(.+) :: FAILED$`)
 	junit5Branch = lazy(`^(?:│  )*├─ (.*)$`)
 )
 
@@ -180,6 +182,11 @@ func junit5Details(t *Text, f *finding) {
 			depth := strings.Count(l[:len(l)-len(m[1])], "│")
 			tree = append(tree[:min(depth, len(tree))], m[1])
 			continue
+		}
+		if m := junit5Feed().FindStringSubmatch(l); m != nil { // --details=testfeed
+			uid, tree = "", strings.Split(m[1], " > ")
+			l = "=> Exception: " + strings.TrimSpace(t.Line(i+1))
+			i++
 		}
 		_, msg, ok := strings.Cut(l, "=> Exception: ")
 		if !ok {

@@ -6,7 +6,7 @@ var (
 	mavenCounts = lazy(`^Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)(?:, Flakes: (\d+))?(.*)$`)
 	// "CalcTest.negative -- Time elapsed: 0.005 s <<< FAILURE!" and, before
 	// surefire 3, "negative(CalcTest)  Time elapsed: 0.005 s  <<< FAILURE!".
-	mavenCase  = lazy(`^(.+?)(?:  ?-- |  )Time elapsed: [\d.,]+ s(?:ec)?\s+<<< (FAILURE|ERROR)!`)
+	mavenCase  = lazy(`^(.+?)(?: +-- |  )Time elapsed: [\d.,]+ s(?:ec)?\s+<<< (FAILURE|ERROR)!`)
 	mavenOld   = lazy(`^(.+?)\(([\w.$]+)\)$`)
 	mavenShort = lazy(`^\s+([\w$.]+)[.>]([^\s:]+):(\d+)(?:->\S+)? (.*)$`)
 	mavenJavac = lazy(`^(\S.*?\.(?:java|kt|groovy|scala)):\[(\d+),(\d+)\] (?:error: )?(.*)$`)
@@ -41,7 +41,7 @@ func mavenTag(l string) (tag, rest string) {
 }
 
 func mavenParse(t *Text, f *finding) {
-	r := mavenRun{t: t, f: f, seen: map[string]bool{}}
+	r := mavenRun{t: t, f: f, seen: map[string]bool{}, methods: map[string][]int{}}
 	for i := 0; i < t.Len(); i++ {
 		i = r.line(i)
 	}
@@ -84,12 +84,13 @@ type mavenRun struct {
 	results bool // inside a "Results:" section
 	seen    map[string]bool
 	crashed string
+	methods map[string][]int // indexes of failures by method name
 }
 
 func (r *mavenRun) line(i int) int {
 	tag, l := mavenTag(r.t.lines[i])
 	switch {
-	case l == "Results:" || l == "Results :":
+	case l == "Results:" || l == "Results :" || tag == "ERROR" && (strings.TrimSpace(l) == "Failures:" || strings.TrimSpace(l) == "Errors:"):
 		r.results = true
 		return i
 	case strings.HasPrefix(l, "Building ") || strings.HasPrefix(l, "Reactor Summary") || strings.HasPrefix(l, "BUILD "):
@@ -100,14 +101,17 @@ func (r *mavenRun) line(i int) int {
 		}
 	}
 	if m := mavenCounts().FindStringSubmatch(l); m != nil {
-		if r.results && strings.TrimSpace(m[6]) == "" {
+		if strings.TrimSpace(m[6]) == "" { // a class has its time behind it, the total has not
 			r.add(m)
 			r.results = false
 		}
 		return i
 	}
 	if m := mavenJavac().FindStringSubmatch(l); m != nil && tag == "ERROR" {
-		r.f.buildOnce(BuildError{File: r.t.path(m[1]), Line: atoi(m[2]), Col: atoi(m[3]), Message: r.more(i, m[4])})
+		if at := m[1] + m[2] + ":" + m[3] + m[4]; !r.seen[at] { // the failed goal says it all again
+			r.seen[at] = true
+			r.f.build(BuildError{File: r.t.path(m[1]), Line: atoi(m[2]), Col: atoi(m[3]), Message: r.more(i, m[4])})
+		}
 		return i
 	}
 	if m := mavenCase().FindStringSubmatch(l); m != nil && (tag == "ERROR" || tag == "") {
@@ -156,19 +160,35 @@ func (r *mavenRun) testcase(i int, m []string) int {
 	}
 	r.seen[id] = true
 	fr, msg := javaTrace(body)
+	name := mavenMethod(id)
+	r.methods[name] = append(r.methods[name], len(r.f.Failures))
 	r.f.fail(Failure{ID: id, File: fr.file, Line: fr.line, Message: msg})
 	return next - 1
 }
 
-// fromList adds what the closing list names and the details did not.
+// fromList adds what the closing list names and the details did not, and the
+// class where the details lack it (surefire before 3).
 func (r *mavenRun) fromList(m []string) {
-	id := m[1] + "." + m[2]
-	for _, x := range r.f.Failures {
-		if x.ID == id || strings.HasSuffix(x.ID, "."+id) || strings.HasSuffix(strings.TrimRight(x.ID, "()"), "."+m[2]) {
-			return
+	line := atoi(m[3])
+	for _, k := range r.methods[mavenMethod(m[2])] {
+		x := &r.f.Failures[k]
+		if x.Line != line && x.Line != 0 {
+			continue
 		}
+		if !strings.Contains(x.ID, ".") {
+			x.ID = m[1] + "." + x.ID
+		}
+		return
 	}
-	r.f.fail(Failure{ID: id, File: m[1][strings.LastIndexByte(m[1], '.')+1:] + ".java", Line: atoi(m[3]), Message: m[4]})
+	r.f.fail(Failure{ID: m[1] + "." + m[2], File: strings.SplitN(m[1][strings.LastIndexByte(m[1], '.')+1:], "$", 2)[0] + ".java", Line: line, Message: m[4]})
+}
+
+// mavenMethod is the bare method name of an id: no class, parameters or index.
+func mavenMethod(id string) string {
+	if i := strings.IndexAny(id, "({[ "); i > 0 {
+		id = id[:i]
+	}
+	return id[strings.LastIndexByte(id, '.')+1:]
 }
 
 // goal adds the failed goal when nothing else explains the failure.

@@ -83,6 +83,10 @@ func bracketPrefix(l string) (string, int) {
 	if strings.ContainsAny(label, " %") {
 		return "", 0
 	}
+	switch strings.ToUpper(label) {
+	case "INFO", "ERROR", "WARN", "WARNING", "DEBUG", "TRACE", "FATAL", "NOTICE":
+		return "", 0 // a level, not a service: Maven's grammar needs it
+	}
 	n := i + 1
 	if n < len(l) {
 		if l[n] != ' ' {
