@@ -38,6 +38,7 @@ type Model struct {
 	Window    int      `json:"window"`              // tokens in force for one request, 0: unknown
 	MaxWindow int      `json:"max_window"`          // the model's own maximum, 0: unknown
 	Loaded    bool     `json:"loaded"`              // in memory now
+	Remote    string   `json:"remote,omitempty"`    // the host it really runs on, when the server only passes calls on (Ollama's cloud models)
 	Caps      Caps     `json:"caps"`                //
 	Note      string   `json:"note,omitempty"`      // the user's note on it
 	Quant     string   `json:"quant,omitempty"`     // quantisation, when told

@@ -82,7 +82,7 @@ func pick(cfg *Settings, sts []EndpointStatus, w resolved) (Choice, error) {
 	if w.endpoint != "" && len(sts) == 0 {
 		return Choice{}, unknownEndpoint(cfg, w.endpoint)
 	}
-	all, usable := candidates(sts, w.Want)
+	all, usable := candidates(sts, w)
 	var found []candidate
 	how := "only model"
 	if w.name == "" {
@@ -137,7 +137,7 @@ func lookup(w resolved, usable []candidate) ([]candidate, string) {
 
 // candidates lists all models of endpoints that can answer, and those of them
 // that can do what is wanted.
-func candidates(sts []EndpointStatus, w Want) (all, usable []candidate) {
+func candidates(sts []EndpointStatus, w resolved) (all, usable []candidate) {
 	for i := range sts {
 		st := &sts[i]
 		if st.State != Up && st.State != Sleeping {
@@ -149,6 +149,9 @@ func candidates(sts []EndpointStatus, w Want) (all, usable []candidate) {
 			caps := c.m.Caps
 			if !caps.Chat || (caps.Known && (w.Tools && !caps.Tools || w.Vision && !caps.Vision)) {
 				continue
+			}
+			if c.m.Remote != "" && matchOne(w.name, *c.m) != tierExact {
+				continue // the user's own hardware, unless they ask for this very model
 			}
 			usable = append(usable, c)
 		}

@@ -249,3 +249,19 @@ func TestChooseByCapability(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Work stays on the user's own hardware: a cloud model is never picked, only named.
+func TestRemoteModel(t *testing.T) {
+	t.Parallel()
+	s := llmtest.NewOllama(t, llmtest.Config{Models: []llmtest.Model{{ID: "big:cloud", Remote: "https://cloud.example"}, {ID: "small:latest"}}})
+	r := registry(t, ep("e", s))
+	if c := choose(t, r, Want{}); c.Model != "small:latest" {
+		t.Errorf("%+v", c)
+	}
+	if c, err := r.Choose(t.Context(), Want{Model: "big"}); err == nil {
+		t.Errorf("%+v", c)
+	}
+	if c := choose(t, r, Want{Model: "big:cloud"}); c.Model != "big:cloud" {
+		t.Errorf("%+v", c)
+	}
+}

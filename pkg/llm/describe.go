@@ -86,6 +86,9 @@ func (m Model) describe() string {
 			can = append(can, c.name)
 		}
 	}
+	if m.Remote != "" {
+		parts = append(parts, "runs on "+m.Remote+", used only when named exactly")
+	}
 	if len(can) > 0 {
 		parts = append(parts, strings.Join(can, ", "))
 	}

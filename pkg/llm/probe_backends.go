@@ -130,6 +130,7 @@ func (p *prober) ollama(ctx context.Context) {
 		}
 		m := &p.st.Models[i]
 		*m = Model{ID: id, Quant: t.Get("details.quantization_level").String(), Caps: guessCaps(id)}
+		m.Remote = t.Get("remote_host").String()
 		m.Window, m.Loaded = loaded[id], loaded[id] > 0
 		if m.Loaded {
 			m.WindowWhy = "loaded"

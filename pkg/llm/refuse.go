@@ -51,6 +51,7 @@ var overflowShapes = sync.OnceValue(func() []overflowShape {
 		{re(`max_tokens must be at least 1, got -?\d+`), 0, 0},
 		{re(`input length exceeds the (?:available )?context length`), 0, 0},
 		{re(`prompt is longer than the context length`), 0, 0},
+		{re(`tokens to keep from the initial prompt is greater than the context length`), 0, 0},
 		{re(`prompt is too long: (\d+) tokens > (\d+)`), 1, 2},
 		{re(`(?i)context_length_exceeded|prompt too long|exceeds? (?:the )?(?:model's )?(?:maximum )?context (?:length|window|size)`), 0, 0},
 		{re(`(?i)context (?:length|window) (?:is )?(?:exceeded|overflow|not (?:large|big) enough|of only)`), 0, 0},

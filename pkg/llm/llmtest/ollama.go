@@ -58,10 +58,14 @@ func localOnly(h http.HandlerFunc) http.HandlerFunc {
 func (s *Server) ollamaTags(w http.ResponseWriter, _ *http.Request) {
 	list := []any{}
 	for _, m := range s.cfg.Models {
-		list = append(list, map[string]any{
+		entry := map[string]any{
 			"name": m.ID, "model": m.ID, "modified_at": "2026-01-01T00:00:00Z", "size": 1, "digest": "sha256:" + m.ID,
 			"details": map[string]any{"parent_model": "", "format": "gguf", "family": "qwen3", "families": []string{"qwen3"}, "parameter_size": "8.2B", "quantization_level": "Q4_K_M"},
-		})
+		}
+		if m.Remote != "" {
+			entry["remote_host"], entry["remote_model"] = m.Remote, m.ID
+		}
+		list = append(list, entry)
 	}
 	sendJSON(w, 200, marshal(map[string]any{"models": list}))
 }

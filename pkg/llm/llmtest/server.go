@@ -34,6 +34,7 @@ type Model struct {
 	Max     int      // the model's own maximum; 0: 4 × Window
 	Caps    []string // Ollama's words: completion, tools, thinking, vision, embedding; nil: completion, tools
 	Loaded  bool     // Ollama, LM Studio: in memory
+	Remote  string   // Ollama: a cloud model's host
 }
 
 // Config of a fake. Everything has a default.
