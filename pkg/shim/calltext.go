@@ -246,6 +246,42 @@ func looksLikeCall(s string, r *request) (string, bool) {
 	return "", false
 }
 
+// maxTries and maxCall bound the search for a call at the end of a text.
+const (
+	maxTries = 64
+	maxCall  = 64 << 10
+)
+
+// endsWithCall tells whether a text that says something first ends in a call of an offered tool: clearly meant as one,
+// but not alone, so it stays text and is worth a second ask.
+func endsWithCall(s string, r *request) bool {
+	if len(r.tools) == 0 {
+		return false
+	}
+	for trimmed := ""; trimmed != s; {
+		trimmed = s
+		s = strings.TrimRight(strings.TrimSuffix(s, "```"), " \r\n\t")
+		for _, tag := range callTags {
+			s = strings.TrimSuffix(s, "</"+tag+">")
+		}
+	}
+	if !strings.HasSuffix(s, "}") {
+		return false
+	}
+	for at, tries := len(s), 0; tries < maxTries; tries++ {
+		if at = strings.LastIndexByte(s[:at], '{'); at < 0 || len(s)-at > maxCall {
+			return false
+		}
+		if obj, ok := repairObject(s[at:]); ok {
+			if c, kind := takeApart(obj); kind != plainText {
+				_, offered := r.tool(c.name)
+				return offered
+			}
+		}
+	}
+	return false
+}
+
 // callGate watches a text grow and tells as early as possible that it can no longer become a call, so that a stream is
 // held back no longer than needed. It decides on form alone; readCall has the last word.
 type callGate struct {

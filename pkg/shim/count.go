@@ -101,8 +101,12 @@ func (s *Shim) measure(ctx context.Context, r *request, header http.Header, n *n
 		f := overflow(tokens, room)
 		return &f
 	}
-	// A guess alone refuses only what is hopeless: the server has the last word on the rest.
-	if !exact && tokens > w+w/2 && bound > w {
+	// A guess alone refuses only what is hopeless: the server has the last word on the rest. Unless it has none.
+	limit := w + w/2
+	if s.target.cutsSilently() {
+		limit = w - min(minAnswer, max(r.maxTokens, 1))
+	}
+	if !exact && tokens > limit && bound > w {
 		f := overflow(tokens, w)
 		return &f
 	}

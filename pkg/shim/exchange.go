@@ -68,6 +68,7 @@ func (x *exchange) read(w http.ResponseWriter, r *http.Request) *failure {
 		return &f
 	}
 	x.req = parseRequest(body)
+	x.rec.Model = orElse(x.rec.Model, x.req.model)
 	x.rec.Stream, x.rec.Messages, x.rec.Tools = x.req.stream, x.req.turns, len(x.req.tools)
 	if x.req.turns == 0 {
 		f := badRequest("messages: at least one message is required")

@@ -39,7 +39,23 @@ func (p *repairer) settle() ending {
 	if broken > 0 && whole == 0 && !p.truncated() {
 		return endFailed
 	}
-	return p.settleText()
+	if end := p.settleText(); end != endDone || whole > 0 || p.rec.Converted > 0 || p.truncated() {
+		return end
+	}
+	if p.local && p.req.choice != "none" && endsWithCall(p.allText(), p.req) {
+		p.rec.fail("a call at the end of a longer text")
+		return endFailed
+	}
+	return endDone
+}
+
+// allText is the answer's text, sent and held.
+func (p *repairer) allText() string {
+	s := p.streamed.String()
+	for _, b := range p.queue {
+		s += b.text.String()
+	}
+	return s
 }
 
 // checkCalls withholds the held calls that are not whole, and counts both kinds.

@@ -102,6 +102,9 @@ func New(t Target, opt Options) (*Shim, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.Route != RouteAuto {
+		opt.Log.Info("way out chosen", "endpoint", t.Name, "route", t.Route, "window", t.Window)
+	}
 	return &Shim{
 		target: t, opt: opt, token: token, log: opt.Log,
 		up: newUpstream(t, opt), learned: learned, meter: newMeter(), ids: newIDSet(), rec: rec,

@@ -243,6 +243,10 @@ func TestSecondAsk(t *testing.T) {
 		{"broken JSON", textStream("end_turn", `{"name":"Edit","arguments":{"path":"x"`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1},
 		{"arguments as a plain string", textStream("end_turn", `{"name":"Edit","arguments":"ls"}`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1},
 		{"real call with broken JSON", toolStream("tool_use", "Edit", `{"path":"x`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1},
+		{"a call behind prose", textStream("end_turn", "I edit it:\n```json\n", `{"name":"Edit","arguments":{"path":"x"}}`, "\n```"), answer{json: forced},
+			"[text:I edit it:\n```json\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "\n``` " + `tool:Edit{"path":"right"}] tool_use`, 1},
+		{"two calls in one text", textStream("end_turn", "<tool_call>\n", `{"name":"Edit","arguments":{"path":"x"}}`, "</tool_call>\n<tool_call>\n", `{"name":"Edit","arguments":{"path":"y"}}`, "</tool_call>"), answer{json: forced},
+			"[text:<tool_call>\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "</tool_call>\n<tool_call>\n" + `{"name":"Edit","arguments":{"path":"y"}}` + "</tool_call> " + `tool:Edit{"path":"right"}] tool_use`, 1},
 		{"the second is text again", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{json: `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"no"}],"stop_reason":"end_turn","usage":{}}`}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0},
 		{"the second fails", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{status: 500, json: `{}`}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0},
 		{"the second does not fit either", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{json: strings.Replace(forced, `"path":"right"`, `"line":1`, 1)}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0},
@@ -263,6 +267,22 @@ func TestSecondAsk(t *testing.T) {
 				t.Errorf("record %+v", rec)
 			}
 		})
+	}
+}
+
+// A text that only mentions a call, or says more behind it, is no failed call.
+func TestNoSecondAskForProse(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`Use {"name":"Edit","arguments":{"path":"x"}} to change it, then run the tests.`,
+		"The file holds:\n```json\n{\"name\":\"demo\",\"version\":\"1\"}\n```",
+		"Call:\n{\"name\":\"NotOffered\",\"arguments\":{}}", "}", "{}", strings.Repeat("{", 5000) + "}",
+	} {
+		f := newFake(t, answer{chunks: textStream("end_turn", text)})
+		r := newRig(t, f, nil)
+		if got := blocks(r.post(t, ask("")).message(t)); got != "[text:"+text+"] end_turn" || len(f.bodies()) != 1 {
+			t.Errorf("%q: %d asks, %s", clip(text, 50), len(f.bodies()), clip(got, 200))
+		}
 	}
 }
 

@@ -99,6 +99,9 @@ func (t *Target) label() string {
 // local is false for the real API, where nothing has to be taken out.
 func (t *Target) local() bool { return t.Kind != Anthropic }
 
+// cutsSilently is true for servers that drop the beginning of a prompt that is too long, and say nothing.
+func (t *Target) cutsSilently() bool { return t.Kind == Ollama || t.Kind == LMStudio }
+
 func (t *Target) windowFix() string {
 	switch t.Kind {
 	case Ollama:
