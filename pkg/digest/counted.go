@@ -164,7 +164,7 @@ func (c *counter) need() (mask uint32, ok bool) {
 }
 
 // countWords belong to the asking, not to what is counted.
-var countWords = newSet("first last earliest latest often frequent frequently common most recent all")
+var countWords = newSet("first second third last earliest latest often frequent frequently common most recent all")
 
 // lineWords may just mean the lines themselves.
 var lineWords = newSet("request requests requested line lines entry entries event events occurrence occurrences message messages call calls attempt attempts")
@@ -202,6 +202,11 @@ func (c *counter) firstLast(r *reading) (Counted, bool) {
 	need, ok := c.need()
 	if !ok || need == 0 {
 		return Counted{}, false
+	}
+	for i, k := range c.q.concepts { // words side by side in the question should be so in the line
+		if n, _, _ := ends(c.exact, need|1<<i); k.pair && n > 0 {
+			need |= 1 << i
+		}
 	}
 	n, first, last := ends(c.exact, need)
 	if n < 2 {

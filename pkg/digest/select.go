@@ -10,8 +10,8 @@ import (
 
 const (
 	headShown   = 400 // bytes of a long line's start that are always shown
-	windowShown = 420 // bytes around the best match further on
-	wholeShown  = 900 // a line up to this is never cut
+	windowShown = 400 // bytes around the best match further on
+	wholeShown  = 700 // bytes; a line up to this is never cut
 	minNote     = 20  // lines alike from which it is told
 )
 
@@ -132,6 +132,15 @@ func (p *picker) display(g *candidate) (string, int) {
 	if total <= wholeShown && !g.more {
 		return g.text, 0
 	}
+	text, cut := p.shorten(g, total)
+	if !g.more && len(text) >= total {
+		return g.text, 0
+	}
+	return text, cut
+}
+
+// shorten shows the start of a long line and the surroundings of its match.
+func (p *picker) shorten(g *candidate, total int) (string, int) {
 	if g.off == 0 && g.at < headShown {
 		s := clipHead([]byte(g.text), max(headShown, min(g.end, headShown+windowShown)))
 		return fmt.Sprintf("%s […%d more bytes of this line]", s, total-len(s)), total - len(s)
@@ -173,7 +182,7 @@ func (p *picker) choose(limit int) {
 	passed, rest := make([]*candidate, 0, 64), len(r.cands)
 	for rank, g := range r.cands {
 		opening := openingHash([]byte(g.text))
-		if used[g.tmpl] >= 2 && rank > 4 || used[opening] >= 4 {
+		if used[g.tmpl] >= 2 && rank > 4 || used[opening] >= 3 {
 			passed = append(passed, g)
 			continue
 		}
