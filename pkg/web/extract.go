@@ -197,12 +197,16 @@ func stripMenus(body *html.Node) {
 	})
 }
 
-// containers are the elements that pages use for their text, best first.
-var containers = []func(*html.Node) bool{
-	func(n *html.Node) bool { return isElement(n, atom.Main) || attr(n, "role") == "main" },
-	func(n *html.Node) bool { return isElement(n, atom.Article) },
-	func(n *html.Node) bool { return hasName(n, "content", "main-content", "apicontent", "maincontent") },
-	func(n *html.Node) bool { return hasName(n, "markdown-body", "body", "document") },
+// containers are the elements that pages use for their text, best first, with
+// the least number of words for which that is believed.
+var containers = []struct {
+	words int
+	is    func(*html.Node) bool
+}{
+	{20, func(n *html.Node) bool { return isElement(n, atom.Main) || attr(n, "role") == "main" }},
+	{60, func(n *html.Node) bool { return isElement(n, atom.Article) }},
+	{60, func(n *html.Node) bool { return hasName(n, "content", "main-content", "apicontent", "maincontent") }},
+	{60, func(n *html.Node) bool { return hasName(n, "markdown-body", "body", "document") }},
 }
 
 // hasName reports whether the id or a class of n is one of names.
@@ -228,10 +232,10 @@ func hasName(n *html.Node, names ...string) bool {
 // container returns the element that the page itself calls its text, or nil.
 func container(body *html.Node) *html.Node {
 	whole := take(body).words
-	for _, is := range containers {
+	for _, kind := range containers {
 		var hits []*html.Node
 		walk(body, func(n *html.Node) bool {
-			if n.Type == html.ElementNode && is(n) {
+			if n.Type == html.ElementNode && kind.is(n) {
 				hits = append(hits, n)
 				return false
 			}
@@ -241,7 +245,7 @@ func container(body *html.Node) *html.Node {
 			continue // none, or a list of teasers
 		}
 		words := take(hits[0]).words
-		if words >= 60 && words*10 >= whole*3 {
+		if words >= kind.words && words*10 >= whole*3 {
 			return hits[0]
 		}
 	}
