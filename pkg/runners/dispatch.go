@@ -3,6 +3,7 @@ package runners
 import (
 	"slices"
 	"sort"
+	"strings"
 )
 
 // Parse reads the output of a finished (or cut) run. text may hold escape codes,
@@ -35,8 +36,16 @@ func parseText(t *Text) Result {
 	return settle(t, sum)
 }
 
-// parsePart reads the output of one service.
+// parsePart reads the output of one service: one run or several.
 func parsePart(t *Text) finding {
+	if f, ok := readSections(t); ok {
+		return f
+	}
+	return parseRun(t)
+}
+
+// parseRun reads a part as one run, perhaps of several runners one after the other.
+func parseRun(t *Text) finding {
 	var found []candidate
 	table := parsers()
 	marked := tableMarks().find(t.whole, len(table))
@@ -123,19 +132,25 @@ func read(t *Text, kept []candidate) finding {
 
 // join adds what a second runner in the same output says.
 func join(a, b finding) finding {
-	if b.Runner == "" {
+	if b.Runner == "" || a.Runner != "" && (b.State == "" || b.State == StateUnknown) && len(b.Failures)+len(b.Suites)+len(b.BuildErrors) == 0 {
 		return a
 	}
 	if a.Runner == "" {
 		return b
 	}
-	if a.State == "" || a.State == StateUnknown {
+	switch {
+	case a.State == "" || a.State == StateUnknown:
 		a.State = b.State
-	} else {
+	case a.State == StateNoTests && b.State == StatePassed, a.State == StatePassed && b.State == StateNoTests:
+		a.State = StatePassed
+		a.Notes = append(a.Notes, "one of the runs ran no test")
+	default:
 		a.State = worst(a.State, b.State)
 	}
-	if a.Runner != b.Runner {
-		a.Runner += "+" + b.Runner
+	for _, name := range strings.Split(b.Runner, "+") {
+		if !slices.Contains(strings.Split(a.Runner, "+"), name) {
+			a.Runner += "+" + name
+		}
 	}
 	a.Tests = Counts{
 		Passed: add(a.Tests.Passed, b.Tests.Passed), Failed: add(a.Tests.Failed, b.Tests.Failed),

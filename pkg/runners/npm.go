@@ -70,7 +70,7 @@ func parseNPM(t *Text, f *finding) {
 		}
 		said = append(said, s)
 	}
-	if code == "" || code == "ELIFECYCLE" {
+	if code == "" || code == "ELIFECYCLE" || strings.Trim(code, "0123456789") == "" { // a script's own exit code
 		if len(said) > 0 && strings.Contains(strings.Join(said, " "), "ERR_PNPM_") {
 			f.build(BuildError{Message: message(said...)})
 			f.State = StateBuildFailed

@@ -519,6 +519,9 @@ func pyVerdict(t *Text, d pyDoc, f *finding) {
 		f.worse(StateBuildFailed)
 	case val(f.Tests.Failed) > 0 || val(f.Tests.Errors) > 0 || len(f.Suites) > 0 || f.Extra["subtests failed"] > 0:
 		f.worse(StateFailed)
+	case ran == 0 && len(f.Failures) > 0:
+		f.worse(StateFailed)
+		f.Tests = Counts{}
 	case ran == 0:
 		f.State = StateNoTests
 		if strings.Contains(t.Line(d.sum), "collected") {
