@@ -135,7 +135,11 @@ func globPath(pattern string) string {
 			exp.WriteString(`[^/]`)
 		case rest[0] == '[' && strings.Contains(rest, "]"):
 			end := strings.IndexByte(rest, ']')
-			exp.WriteString("[" + strings.Replace(regexp.QuoteMeta(rest[1:end]), `!`, `^`, 1) + "]")
+			class := strings.ReplaceAll(rest[1:end], `\`, `\\`)
+			if not, ok := strings.CutPrefix(class, "!"); ok {
+				class = "^" + not
+			}
+			exp.WriteString("[" + class + "]")
 			i += end
 		case rest[0] == '\\' && len(rest) > 1:
 			exp.WriteString(regexp.QuoteMeta(rest[1:2]))

@@ -139,6 +139,11 @@ func (r *Rules) read(file, base string, allow bool) settings {
 			r.Dirs = append(r.Dirs, realPath(r.expand(d, base)))
 		}
 	}
+	for _, rule := range append(r.Deny, r.Ask...) {
+		if rule.File == file && rule.tool == "Read" && rule.pattern != "" && rule.path == nil {
+			r.Problems = append(r.Problems, fmt.Sprintf("%s: the pattern of %s is not understood", file, rule.Text))
+		}
+	}
 	r.noBypass = r.noBypass || s.Permissions.DisableBypassPermissionsMode == "disable"
 	return s
 }
