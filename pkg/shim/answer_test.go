@@ -35,11 +35,16 @@ func TestAnswers(t *testing.T) {
 		{"other JSON stays text", textStream("end_turn", `{"name":"pkg","version":"1"}`), `[text:{"name":"pkg","version":"1"}] end_turn`, ""},
 		{"an unknown tool stays text", textStream("end_turn", `{"name":"Nope","arguments":{}}`), `[text:{"name":"Nope","arguments":{}}] end_turn`, ""},
 		{"wrong arguments stay text", textStream("end_turn", `{"name":"Edit","arguments":{"line":"x"}}`), `[text:{"name":"Edit","arguments":{"line":"x"}}] end_turn`, ""},
-		{"tool_use without input", []string{start,
-			ev(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"Edit"}}`),
-			ev(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"path\":\"q\"}"}}`),
-			ev(`{"type":"content_block_stop","index":0}`), ev(`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":3}}`), ev(`{"type":"message_stop"}`)},
-			`[tool:Edit{"path":"q"}] tool_use`, "input added"},
+		{
+			"tool_use without input",
+			[]string{
+				start,
+				ev(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"Edit"}}`),
+				ev(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"path\":\"q\"}"}}`),
+				ev(`{"type":"content_block_stop","index":0}`), ev(`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":3}}`), ev(`{"type":"message_stop"}`),
+			},
+			`[tool:Edit{"path":"q"}] tool_use`, "input added",
+		},
 		{"stop reason does not fit the call", toolStream("end_turn", "Edit", `{"path":"x"}`), `[tool:Edit{"path":"x"}] tool_use`, "stop reason"},
 		{"a cut call never looks complete", toolStream("max_tokens", "Edit", `{"path":"x`), "[text:[The call of Edit was not executed: cut off by the output limit after 10 characters.]] max_tokens", "withheld"},
 		{"a call cut before its arguments", toolStream("max_tokens", "Edit"), "[text:[The call of Edit was not executed: cut off by the output limit before its arguments.]] max_tokens", "withheld"},
@@ -48,14 +53,18 @@ func TestAnswers(t *testing.T) {
 		{"missing ends", textStream("end_turn", "hi")[:4], "", "connection"},
 		{"missing block end and message end", append(textStream("end_turn", "hi")[:3:3], ev(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}`)), "[text:hi] end_turn", "missing end of a block"},
 		{"missing block start", append([]string{start, textStream("", "hi")[2]}, textStream("end_turn")[2:]...), "[text:hi] end_turn", "missing start of a block"},
-		{"no usage at all", []string{ev(`{"type":"message_start","message":{"id":"z","type":"message","role":"assistant","content":[]}}`), textStream("", "x")[1], textStream("", "hey")[2],
-			ev(`{"type":"content_block_stop","index":0}`), ev(`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`), ev(`{"type":"message_stop"}`)}, "[text:hey] end_turn", "usage filled in"},
+		{"no usage at all", []string{
+			ev(`{"type":"message_start","message":{"id":"z","type":"message","role":"assistant","content":[]}}`), textStream("", "x")[1], textStream("", "hey")[2],
+			ev(`{"type":"content_block_stop","index":0}`), ev(`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`), ev(`{"type":"message_stop"}`),
+		}, "[text:hey] end_turn", "usage filled in"},
 		{"A08 lines and letters cut anywhere", cutEverywhere(strings.Join(textStream("end_turn", "grüße 🙂"), "")), "[text:grüße 🙂] end_turn", ""},
 		{"CRLF and comments", []string{strings.ReplaceAll(": hello\n\n"+strings.Join(textStream("end_turn", "x"), ""), "\n", "\r\n")}, "[text:x] end_turn", ""},
-		{"thinking before a call", append([]string{start, ev(`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`),
+		{"thinking before a call", append([]string{
+			start, ev(`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`),
 			ev(`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}`), ev(`{"type":"content_block_stop","index":0}`),
 			ev(`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`), ev(`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":` + quote(callText) + `}}`),
-			ev(`{"type":"content_block_stop","index":1}`)}, textStream("end_turn")[3:]...), `[thinking:hm tool:Edit{"path": "a.go", "line": 3}] tool_use`, "became a tool call"},
+			ev(`{"type":"content_block_stop","index":1}`),
+		}, textStream("end_turn")[3:]...), `[thinking:hm tool:Edit{"path": "a.go", "line": 3}] tool_use`, "became a tool call"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

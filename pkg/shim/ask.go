@@ -113,8 +113,7 @@ func (x *exchange) once(ctx context.Context, body string, p *repairer) *failure 
 		c.drain()
 		return nil
 	}
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
 	if errors.Is(err, errCut) {

@@ -28,21 +28,29 @@ const chatEnd = "data: {\"id\":\"chatcmpl-1\",\"choices\":[],\"usage\":{\"prompt
 func TestToChat(t *testing.T) {
 	t.Parallel()
 	rows := []struct{ name, in, want string }{
-		{"everything", `{"model":"m","max_tokens":9,"stream":true,"temperature":0.50,"stop_sequences":["X"],"system":[{"type":"text","text":"A"},{"type":"text","text":"B\u00e9"}],` +
-			`"tools":[{"name":"Edit","description":"d\"","input_schema":{"type":"object","x":1.0}}],"tool_choice":{"type":"any","disable_parallel_tool_use":true},"metadata":{"u":1},"thinking":{"type":"adaptive"},` +
-			`"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":""},{"type":"text","text":"t"},{"type":"tool_use","id":"t1","name":"Edit","input":{"id":12345678901234567890,"o":105.0}}]},` +
-			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"r1"},{"type":"text","text":"r2"}]},{"type":"text","text":"go"}]}]}`,
+		{
+			"everything", `{"model":"m","max_tokens":9,"stream":true,"temperature":0.50,"stop_sequences":["X"],"system":[{"type":"text","text":"A"},{"type":"text","text":"B\u00e9"}],` +
+				`"tools":[{"name":"Edit","description":"d\"","input_schema":{"type":"object","x":1.0}}],"tool_choice":{"type":"any","disable_parallel_tool_use":true},"metadata":{"u":1},"thinking":{"type":"adaptive"},` +
+				`"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":""},{"type":"text","text":"t"},{"type":"tool_use","id":"t1","name":"Edit","input":{"id":12345678901234567890,"o":105.0}}]},` +
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"r1"},{"type":"text","text":"r2"}]},{"type":"text","text":"go"}]}]}`,
 			`{"model":"m","messages":[{"role":"system","content":"A\nB\u00e9"},{"role":"user","content":"hi"},` +
 				`{"role":"assistant","content":"t","tool_calls":[{"id":"t1","type":"function","function":{"name":"Edit","arguments":"{\"id\":12345678901234567890,\"o\":105.0}"}}]},` +
 				`{"role":"tool","tool_call_id":"t1","content":"r1\nr2"},{"role":"user","content":"go"}],` +
 				`"max_tokens":9,"stream":true,"stream_options":{"include_usage":true},"temperature":0.50,"stop":["X"],` +
-				`"tools":[{"type":"function","function":{"name":"Edit","description":"d\"","parameters":{"type":"object","x":1.0}}}],"tool_choice":"required","parallel_tool_calls":false}`},
-		{"images", `{"messages":[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}},{"type":"image","source":{"type":"url","url":"http://x/y.png"}}]}]}`,
-			`{"messages":[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}},{"type":"image_url","image_url":{"url":"http://x/y.png"}}]}]}`},
-		{"image in a result", `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Read","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}}]}]}]}`,
-			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"Read","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t1","content":"[image below]"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}}]}]}`},
-		{"named tool, answer schema", `{"tool_choice":{"type":"tool","name":"Edit"},"output_config":{"effort":"high","format":{"type":"json_schema","schema":{"type":"object"}}},"messages":[{"role":"user","content":"a"}]}`,
-			`{"messages":[{"role":"user","content":"a"}],"tool_choice":{"type":"function","function":{"name":"Edit"}},"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"}}}}`},
+				`"tools":[{"type":"function","function":{"name":"Edit","description":"d\"","parameters":{"type":"object","x":1.0}}}],"tool_choice":"required","parallel_tool_calls":false}`,
+		},
+		{
+			"images", `{"messages":[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}},{"type":"image","source":{"type":"url","url":"http://x/y.png"}}]}]}`,
+			`{"messages":[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}},{"type":"image_url","image_url":{"url":"http://x/y.png"}}]}]}`,
+		},
+		{
+			"image in a result", `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Read","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}}]}]}]}`,
+			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"Read","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t1","content":"[image below]"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}}]}]}`,
+		},
+		{
+			"named tool, answer schema", `{"tool_choice":{"type":"tool","name":"Edit"},"output_config":{"effort":"high","format":{"type":"json_schema","schema":{"type":"object"}}},"messages":[{"role":"user","content":"a"}]}`,
+			`{"messages":[{"role":"user","content":"a"}],"tool_choice":{"type":"function","function":{"name":"Edit"}},"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"}}}}`,
+		},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -69,12 +77,18 @@ func TestFromChat(t *testing.T) {
 	}{
 		{"text", []string{chunk(`{"role":"assistant","content":null}`, ""), chunk(`{"content":"he"}`, ""), chunk(`{"content":"y"}`, "stop"), chatEnd}, "[text:hey] end_turn"},
 		{"A07 empty tool list beside text", []string{chunk(`{"content":"hi","tool_calls":[]}`, ""), chunk(`{}`, "stop"), chatEnd}, "[text:hi] end_turn"},
-		{"tool call in pieces", []string{chunk(`{"content":"ok"}`, ""), chunk(`{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"Edit","arguments":""}}]}`, ""),
-			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":"}}]}`, ""), chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"\"x\"}"}}]}`, ""), chunk(`{}`, "tool_calls"), chatEnd}, `[text:ok tool:Edit{"path":"x"}] tool_use`},
-		{"two calls, pieces alternating", []string{chunk(`{"tool_calls":[{"index":0,"id":"c1","function":{"name":"Edit","arguments":"{\"pa"}},{"index":1,"id":"c2","function":{"name":"Edit","arguments":"{\"path\":"}}]}`, ""),
-			chunk(`{"tool_calls":[{"index":1,"function":{"arguments":"\"b\"}"}},{"index":0,"function":{"arguments":"th\":\"a\"}"}}]}`, ""), chunk(`{}`, "tool_calls"), chatEnd}, `[tool:Edit{"path":"a"} tool:Edit{"path":"b"}] tool_use`},
-		{"two calls with one index", []string{chunk(`{"tool_calls":[{"index":0,"id":"c1","function":{"name":"Edit","arguments":"{\"path\":\"a\"}"}}]}`, ""),
-			chunk(`{"tool_calls":[{"index":0,"id":"c2","function":{"name":"Edit","arguments":"{\"path\":\"b\"}"}}]}`, "tool_calls"), chatEnd}, `[tool:Edit{"path":"a"} tool:Edit{"path":"b"}] tool_use`},
+		{"tool call in pieces", []string{
+			chunk(`{"content":"ok"}`, ""), chunk(`{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"Edit","arguments":""}}]}`, ""),
+			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":"}}]}`, ""), chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"\"x\"}"}}]}`, ""), chunk(`{}`, "tool_calls"), chatEnd,
+		}, `[text:ok tool:Edit{"path":"x"}] tool_use`},
+		{"two calls, pieces alternating", []string{
+			chunk(`{"tool_calls":[{"index":0,"id":"c1","function":{"name":"Edit","arguments":"{\"pa"}},{"index":1,"id":"c2","function":{"name":"Edit","arguments":"{\"path\":"}}]}`, ""),
+			chunk(`{"tool_calls":[{"index":1,"function":{"arguments":"\"b\"}"}},{"index":0,"function":{"arguments":"th\":\"a\"}"}}]}`, ""), chunk(`{}`, "tool_calls"), chatEnd,
+		}, `[tool:Edit{"path":"a"} tool:Edit{"path":"b"}] tool_use`},
+		{"two calls with one index", []string{
+			chunk(`{"tool_calls":[{"index":0,"id":"c1","function":{"name":"Edit","arguments":"{\"path\":\"a\"}"}}]}`, ""),
+			chunk(`{"tool_calls":[{"index":0,"id":"c2","function":{"name":"Edit","arguments":"{\"path\":\"b\"}"}}]}`, "tool_calls"), chatEnd,
+		}, `[tool:Edit{"path":"a"} tool:Edit{"path":"b"}] tool_use`},
 		{"arguments as an object", []string{chunk(`{"tool_calls":[{"id":"c1","function":{"name":"Edit","arguments":{"path":"a"}}}]}`, "stop"), chatEnd}, `[tool:Edit{"path":"a"}] tool_use`},
 		{"reasoning", []string{chunk(`{"reasoning_content":"hm"}`, ""), chunk(`{"content":"a"}`, "stop"), chatEnd}, "[thinking:hm text:a] end_turn"},
 		{"length", []string{chunk(`{"content":"a"}`, "length"), chatEnd}, "[text:a] max_tokens"},

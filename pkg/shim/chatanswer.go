@@ -20,7 +20,6 @@ type chatDecoder struct {
 	calls   []*chatCall
 	finish  string
 	usage   string
-	extra   bool // [DONE] came
 }
 
 type chatCall struct {
@@ -211,8 +210,10 @@ func (d *chatDecoder) end() error {
 		}
 	}
 	stop := d.finish
-	if known, ok := map[string]string{"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use",
-		"function_call": "tool_use", "content_filter": "refusal", "eos_token": "end_turn"}[d.finish]; ok {
+	if known, ok := map[string]string{
+		"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use",
+		"function_call": "tool_use", "content_filter": "refusal", "eos_token": "end_turn",
+	}[d.finish]; ok {
 		stop = known
 	}
 	data := `{"type":"message_delta","delta":{"stop_reason":` + quote(stop) + `,"stop_sequence":null},"usage":` + chatUsage(d.usage) + `}`

@@ -34,9 +34,11 @@ func runClient(t *testing.T, s *Shim, addr, dir, prompt string, more ...string) 
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
-	args := append([]string{"-p", "--output-format", "stream-json", "--verbose", "--model", "local", "--permission-mode", "acceptEdits",
+	args := append([]string{
+		"-p", "--output-format", "stream-json", "--verbose", "--model", "local", "--permission-mode", "acceptEdits",
 		"--allowedTools", "Bash,Edit,Read,Write", "--tools", "Bash,Edit,Read,Write", "--setting-sources", "", "--strict-mcp-config",
-		"--disable-slash-commands", "--no-session-persistence", "--max-turns", "12"}, more...)
+		"--disable-slash-commands", "--no-session-persistence", "--max-turns", "12",
+	}, more...)
 	cmd := exec.CommandContext(ctx, bin, append(args, "--", prompt)...)
 	cmd.Dir = dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb"}, s.Env(addr)...)

@@ -91,15 +91,16 @@ func TestOllamaWindow(t *testing.T) {
 		maximum, cap, want int
 		window             int // 0: refused
 	}{
-		{"variant made", 40960, 1 << 20, 32768, 32768}, {"limited by the model", 16384, 1 << 20, 32768, 16384},
-		{"model too short", 4096, 1 << 20, 32768, 0}, {"server gives less", 40960, 4096, 32768, 0},
+		{"variant made", 40960, 1 << 20, 32768, 32768},
+		{"limited by the model", 16384, 1 << 20, 32768, 16384},
+		{"model too short", 4096, 1 << 20, 32768, 0},
+		{"server gives less", 40960, 4096, 32768, 0},
 	} {
 		server, models := fakeOllama(t, c.maximum, c.cap)
 		target := Target{BaseURL: server.URL, Kind: Ollama, Model: "qwen3:8b", Window: 4096}
 		got, err := EnsureWindow(t.Context(), target, c.want, Options{})
-		var we *WindowError
 		if c.window == 0 {
-			if !errors.As(err, &we) {
+			if _, ok := errors.AsType[*WindowError](err); !ok {
 				t.Errorf("%s: %v", c.name, err)
 			}
 			continue

@@ -47,8 +47,10 @@ func (s *Shim) serveMessages(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Shim) exchange(r *http.Request, path string) *exchange {
-	return &exchange{s: s, header: r.Header, rec: &Record{Time: time.Now().UTC(), ID: randomHex(8), Path: path,
-		Model: s.target.Model, Status: http.StatusOK}}
+	return &exchange{s: s, header: r.Header, rec: &Record{
+		Time: time.Now().UTC(), ID: randomHex(8), Path: path,
+		Model: s.target.Model, Status: http.StatusOK,
+	}}
 }
 
 // read takes the body in.
@@ -84,8 +86,7 @@ func readBody(w http.ResponseWriter, r *http.Request) (string, error) {
 		b.Grow(int(r.ContentLength))
 	}
 	_, err := io.Copy(&b, http.MaxBytesReader(w, r.Body, maxRequest))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return "", fmt.Errorf("request larger than %d MB", maxRequest>>20)
 	}
 	if err != nil {

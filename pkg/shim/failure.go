@@ -235,8 +235,10 @@ func overflow(tokens, window int) failure {
 		window = max(tokens-1, 1)
 	}
 	tokens = max(tokens, window+1)
-	return failure{class: classOverflow, status: http.StatusBadRequest, kind: "invalid_request_error",
-		tokens: tokens, window: window, message: fmt.Sprintf("prompt is too long: %d tokens > %d maximum", tokens, window)}
+	return failure{
+		class: classOverflow, status: http.StatusBadRequest, kind: "invalid_request_error",
+		tokens: tokens, window: window, message: fmt.Sprintf("prompt is too long: %d tokens > %d maximum", tokens, window),
+	}
 }
 
 func badRequest(message string) failure {

@@ -153,8 +153,10 @@ func ev(data string) string {
 
 // textStream is a faultless stream that says the pieces, ended by stop.
 func textStream(stop string, pieces ...string) []string {
-	out := []string{ev(`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}}`),
-		ev(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)}
+	out := []string{
+		ev(`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}}`),
+		ev(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`),
+	}
 	for _, p := range pieces {
 		out = append(out, ev(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":`+quote(p)+`}}`))
 	}
@@ -165,8 +167,10 @@ func textStream(stop string, pieces ...string) []string {
 
 // toolStream is a stream with one tool call whose JSON comes in the pieces.
 func toolStream(stop, name string, pieces ...string) []string {
-	out := []string{ev(`{"type":"message_start","message":{"id":"msg_2","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}}`),
-		ev(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_x","name":"` + name + `","input":{}}}`)}
+	out := []string{
+		ev(`{"type":"message_start","message":{"id":"msg_2","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}}`),
+		ev(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_x","name":"` + name + `","input":{}}}`),
+	}
 	for _, p := range pieces {
 		out = append(out, ev(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":`+quote(p)+`}}`))
 	}

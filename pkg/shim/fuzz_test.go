@@ -66,8 +66,10 @@ func FuzzSplice(f *testing.F) {
 		f.Add(k.body("1"))
 		k.step(i)
 	}
-	for _, s := range []string{`{"messages":[]}`, `{"messages":[{"role":"x","content":{}}],"messages":[{}]}`, `{"messages":[1,"a",null,[]],"tools":[1],"system":[2]}`,
-		`{"messages":[{"content":[{"type":"tool_result"}]}]}`, "{\"messages\":[{\"role\":\"user\",\"content\":\"\xed\xa0\x80\\ud800\"}]}", `{"m\u0065ssages":[{"role":"system","content":"s"}]}`} {
+	for _, s := range []string{
+		`{"messages":[]}`, `{"messages":[{"role":"x","content":{}}],"messages":[{}]}`, `{"messages":[1,"a",null,[]],"tools":[1],"system":[2]}`,
+		`{"messages":[{"content":[{"type":"tool_result"}]}]}`, "{\"messages\":[{\"role\":\"user\",\"content\":\"\xed\xa0\x80\\ud800\"}]}", `{"m\u0065ssages":[{"role":"system","content":"s"}]}`,
+	} {
 		f.Add(s)
 	}
 	s, err := New(Target{BaseURL: "http://127.0.0.1:1", Route: RouteChat}, Options{})
@@ -113,8 +115,11 @@ func FuzzSplice(f *testing.F) {
 // FuzzAnswer: whatever a server streams, the client gets valid events in a valid order, and no tool call whose input is
 // not a whole object.
 func FuzzAnswer(f *testing.F) {
-	for _, s := range [][]string{textStream("end_turn", "hi"), toolStream("tool_use", "Edit", `{"path":"x"}`), toolStream("max_tokens", "Edit", `{"pa`),
-		textStream("end_turn", `{"name":"Edit","arguments":{"path":"x"}}`), {chunk(`{"content":"a","tool_calls":[{"index":0,"function":{"name":"Edit","arguments":"{}"}}]}`, "stop"), chatEnd}} {
+	for _, s := range [][]string{
+		textStream("end_turn", "hi"), toolStream("tool_use", "Edit", `{"path":"x"}`), toolStream("max_tokens", "Edit", `{"pa`),
+		textStream("end_turn", `{"name":"Edit","arguments":{"path":"x"}}`),
+		{chunk(`{"content":"a","tool_calls":[{"index":0,"function":{"name":"Edit","arguments":"{}"}}]}`, "stop"), chatEnd},
+	} {
 		f.Add(strings.Join(s, ""), false)
 		f.Add(strings.Join(s, ""), true)
 	}

@@ -116,14 +116,18 @@ func runLive(t *testing.T, target Target, job liveJob) liveResult {
 	t0 := time.Now()
 	run := runClient(t, s, ln.Addr().String(), dir, job.task, "--max-turns", "6")
 	cancel()
-	<-done
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 	_ = s.Close()
 	sum := s.Summary()
 	after, _ := os.ReadFile(path)
-	r := liveResult{Job: job.file, Right: string(after) == job.after, Changed: string(after) != job.before,
+	r := liveResult{
+		Job: job.file, Right: string(after) == job.after, Changed: string(after) != job.before,
 		ClientSays: gjson.Get(run.result, "terminal_reason").Str + " " + fmt.Sprint(gjson.Get(run.result, "is_error").Bool()),
 		Intended:   sum.Calls + len(sum.Unexecuted), Executed: sum.Calls, Converted: sum.Converted, Forced: sum.Forced, Unexecuted: sum.Unexecuted,
-		Requests: sum.Requests, Seconds: time.Since(t0).Seconds(), Answer: clip(gjson.Get(run.result, "result").Str, 300)}
+		Requests: sum.Requests, Seconds: time.Since(t0).Seconds(), Answer: clip(gjson.Get(run.result, "result").Str, 300),
+	}
 	total, cached := 0, 0
 	for i, rec := range records(t, rec) {
 		if i == 0 {

@@ -15,8 +15,10 @@ import (
 // seen three results, then says that it is done. One byte of a prompt is one token.
 
 // toolJobScript is two answers in one chain: the first begins after a newline, the second after "@".
-var toolJobScript = []string{"\n", "<tool_call>", "\n\n", `{"`, "name", `":"`, "Bash", `","`, "arguments", `":{"`, "command", `": "`, "echo one >> log.txt",
-	`", "`, "description", `" : "`, "append", `"}}`, "</tool_call>", "<|im_end|>", "@", "All", " done", "<|endoftext|>"}
+var toolJobScript = []string{
+	"\n", "<tool_call>", "\n\n", `{"`, "name", `":"`, "Bash", `","`, "arguments", `":{"`, "command", `": "`, "echo one >> log.txt",
+	`", "`, "description", `" : "`, "append", `"}}`, "</tool_call>", "<|im_end|>", "@", "All", " done", "<|endoftext|>",
+}
 
 // afterThree makes a template end so that the second answer follows the third result.
 func afterThree(template, count string) string {

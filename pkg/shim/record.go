@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -137,7 +138,7 @@ func newRecorder(opt Options, secrets []string) (*recorder, error) {
 }
 
 func appendTo(dir, name string) (io.WriteCloser, error) {
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // the job's own folder, chosen by the caller
 	if err != nil {
 		return nil, fmt.Errorf("shim records: %w", err)
 	}
@@ -225,10 +226,7 @@ func (r *recorder) summary() Summary {
 	defer r.mu.Unlock()
 	s := r.sum
 	s.Unexecuted = slices.Clone(s.Unexecuted)
-	s.Outcomes = map[Outcome]int{}
-	for k, v := range r.sum.Outcomes {
-		s.Outcomes[k] = v
-	}
+	s.Outcomes = maps.Clone(s.Outcomes)
 	return s
 }
 

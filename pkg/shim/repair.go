@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -177,9 +178,9 @@ func (p *repairer) find(index int) *outBlock {
 	if p.cur != nil && p.cur.index == index {
 		return p.cur
 	}
-	for i := len(p.queue) - 1; i >= 0; i-- {
-		if p.queue[i].index == index {
-			return p.queue[i]
+	for _, b := range slices.Backward(p.queue) {
+		if b.index == index {
+			return b
 		}
 	}
 	return p.cur

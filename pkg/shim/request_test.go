@@ -34,45 +34,77 @@ func TestMessages(t *testing.T) {
 	const call = `{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Edit","input":{}}]}`
 	const result = `{"type":"tool_result","tool_use_id":"t1","content":"ok"}`
 	rows := []struct{ name, in, want string }{
-		{"nothing to do", `[{"role":"user","content":"a"}, {"role":"assistant","content":"b"} ,{"role":"user","content":"c"}]`,
-			`[{"role":"user","content":"a"}, {"role":"assistant","content":"b"} ,{"role":"user","content":"c"}]`},
-		{"A01 late system turn", `[{"role":"user","content":"a"},{"role":"system","content":"s"},{"role":"user","content":"b"}]`,
-			`[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"\n\ns"},{"type":"text","text":"b"}]}]`},
-		{"A01 system turn as an array", `[{"role":"user","content":"a"},{"role":"system","content":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}]}]`,
-			`[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"\n\ns"}]}]`},
-		{"system turn first", `[{"role":"system","content":"s"},{"role":"user","content":"a"}]`,
-			`[{"role":"user","content":[{"type":"text","text":"s"},{"type":"text","text":"a"}]}]`},
-		{"system turn behind a result", `[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[` + result + `]},{"role":"system","content":"s"}]`,
-			`[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[` + result + `]},{"role":"user","content":"s"}]`},
-		{"unknown role", `[{"role":"user","content":"a"},{"role":"ctx","content":"s"}]`,
-			`[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"\n\ns"}]}]`},
-		{"A03 A04 numbers untouched", `[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Edit","input":{"id":12345678901234567890,"offset":105.0,"x":1e2}}]},{"role":"user","content":[` + result + `]},{"role":"system","content":"s"}]`,
-			`[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Edit","input":{"id":12345678901234567890,"offset":105.0,"x":1e2}}]},{"role":"user","content":[` + result + `]},{"role":"user","content":"s"}]`},
-		{"A06 half a surrogate pair", `[{"role":"user","content":"x\ud83dy\\ud83d \ud83d\ude00 \ude00"}]`,
-			`[{"role":"user","content":"x\ufffdy\\ud83d \ud83d\ude00 \ufffd"}]`},
+		{
+			"nothing to do", `[{"role":"user","content":"a"}, {"role":"assistant","content":"b"} ,{"role":"user","content":"c"}]`,
+			`[{"role":"user","content":"a"}, {"role":"assistant","content":"b"} ,{"role":"user","content":"c"}]`,
+		},
+		{
+			"A01 late system turn", `[{"role":"user","content":"a"},{"role":"system","content":"s"},{"role":"user","content":"b"}]`,
+			`[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"\n\ns"},{"type":"text","text":"b"}]}]`,
+		},
+		{
+			"A01 system turn as an array", `[{"role":"user","content":"a"},{"role":"system","content":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}]}]`,
+			`[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"\n\ns"}]}]`,
+		},
+		{
+			"system turn first", `[{"role":"system","content":"s"},{"role":"user","content":"a"}]`,
+			`[{"role":"user","content":[{"type":"text","text":"s"},{"type":"text","text":"a"}]}]`,
+		},
+		{
+			"system turn behind a result", `[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[` + result + `]},{"role":"system","content":"s"}]`,
+			`[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[` + result + `]},{"role":"user","content":"s"}]`,
+		},
+		{
+			"unknown role", `[{"role":"user","content":"a"},{"role":"ctx","content":"s"}]`,
+			`[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"\n\ns"}]}]`,
+		},
+		{
+			"A03 A04 numbers untouched", `[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Edit","input":{"id":12345678901234567890,"offset":105.0,"x":1e2}}]},{"role":"user","content":[` + result + `]},{"role":"system","content":"s"}]`,
+			`[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Edit","input":{"id":12345678901234567890,"offset":105.0,"x":1e2}}]},{"role":"user","content":[` + result + `]},{"role":"user","content":"s"}]`,
+		},
+		{
+			"A06 half a surrogate pair", `[{"role":"user","content":"x\ud83dy\\ud83d \ud83d\ude00 \ude00"}]`,
+			`[{"role":"user","content":"x\ufffdy\\ud83d \ud83d\ude00 \ufffd"}]`,
+		},
 		{"bytes that are not UTF-8", "[{\"role\":\"user\",\"content\":\"x\xff\"}]", `[{"role":"user","content":"x` + "\uFFFD" + `"}]`},
 		{"moving cache mark", `[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]`, `[{"role":"user","content":"a"}]`},
-		{"text before its result", `[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[{"type":"text","text":"t"},` + result + `]}]`,
-			`[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[` + result + `]},{"role":"user","content":"t"}]`},
-		{"result in a later turn", `[{"role":"user","content":"a"},` + call + `,{"role":"user","content":"t"},{"role":"user","content":[` + result + `]}]`,
-			`[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[` + result + `]},{"role":"user","content":"t"}]`},
+		{
+			"text before its result", `[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[{"type":"text","text":"t"},` + result + `]}]`,
+			`[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[` + result + `]},{"role":"user","content":"t"}]`,
+		},
+		{
+			"result in a later turn", `[{"role":"user","content":"a"},` + call + `,{"role":"user","content":"t"},{"role":"user","content":[` + result + `]}]`,
+			`[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[` + result + `]},{"role":"user","content":"t"}]`,
+		},
 		{"orphaned result", `[{"role":"user","content":[` + result + `]}]`, `[{"role":"user","content":"Result of an earlier tool call: ok"}]`},
-		{"orphaned call", `[{"role":"user","content":"a"},` + call + `,{"role":"user","content":"stop"}]`,
-			`[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"(no result: the call was interrupted)"}]},{"role":"user","content":"stop"}]`},
-		{"call at the end", `[{"role":"user","content":"a"},` + call + `]`,
-			`[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"(no result: the call was interrupted)"}]}]`},
-		{"A23 trailing assistant text", `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`,
-			`[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"Continue."}]`},
+		{
+			"orphaned call", `[{"role":"user","content":"a"},` + call + `,{"role":"user","content":"stop"}]`,
+			`[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"(no result: the call was interrupted)"}]},{"role":"user","content":"stop"}]`,
+		},
+		{
+			"call at the end", `[{"role":"user","content":"a"},` + call + `]`,
+			`[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"(no result: the call was interrupted)"}]}]`,
+		},
+		{
+			"A23 trailing assistant text", `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`,
+			`[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"Continue."}]`,
+		},
 		{"A23 trailing empty assistant", `[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"text","text":""}]}]`, `[{"role":"user","content":"a"}]`},
 		{"empty text beside another", `[{"role":"user","content":[{"type":"text","text":""},{"type":"text","text":"a"}]}]`, `[{"role":"user","content":"a"}]`},
 		{"empty user turn", `[{"role":"user","content":[]}]`, `[{"role":"user","content":"(no text)"}]`},
 		{"content null", `[{"role":"user","content":"a"},{"role":"assistant","content":null},{"role":"user","content":"b"}]`, `[{"role":"user","content":"a"},{"role":"user","content":"b"}]`},
-		{"A21 unsigned thinking is the local server's own", `[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":null},{"type":"text","text":"b"}]},{"role":"user","content":"c"}]`,
-			`[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":null},{"type":"text","text":"b"}]},{"role":"user","content":"c"}]`},
-		{"A21 thinking signed elsewhere", `[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":"` + strings.Repeat("A", 200) + `"},{"type":"text","text":"b"}]},{"role":"user","content":"c"}]`,
-			`[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"text","text":"b"}]},{"role":"user","content":"c"}]`},
-		{"tool reference, unknown block", `[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"tool_reference","tool_name":"Grep"},{"type":"odd"}]}]}]`,
-			`[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"Tool Grep is available now."},{"type":"text","text":"[a block of type odd was left out]"}]}]}]`},
+		{
+			"A21 unsigned thinking is the local server's own", `[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":null},{"type":"text","text":"b"}]},{"role":"user","content":"c"}]`,
+			`[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":null},{"type":"text","text":"b"}]},{"role":"user","content":"c"}]`,
+		},
+		{
+			"A21 thinking signed elsewhere", `[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":"` + strings.Repeat("A", 200) + `"},{"type":"text","text":"b"}]},{"role":"user","content":"c"}]`,
+			`[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"text","text":"b"}]},{"role":"user","content":"c"}]`,
+		},
+		{
+			"tool reference, unknown block", `[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"tool_reference","tool_name":"Grep"},{"type":"odd"}]}]}]`,
+			`[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"Tool Grep is available now."},{"type":"text","text":"[a block of type odd was left out]"}]}]}]`,
+		},
 		{"text that is no string", `[{"role":"user","content":[{"type":"text","text":{"":""}},{"type":"text","text":7}]}]`, `[{"role":"user","content":"(no text)"}]`},
 		{"document", `[{"role":"user","content":[{"type":"document","title":"D","source":{"type":"text","media_type":"text/plain","data":"body"}}]}]`, `[{"role":"user","content":"D:\nbody"}]`},
 	}
@@ -110,8 +142,10 @@ func TestTopLevelFields(t *testing.T) {
 		name, in, want string
 		change         func(*spliceRules)
 	}{
-		{"A02 billing block", `{"system":[{"type":"text","text":"x-anthropic-billing-header: cc_version=1.a8f;"},{"type":"text","text":"A"},{"type":"text","text":"B"}],` + msgs + `}`,
-			`{"system":[{"type":"text","text":"A\n"},{"type":"text","text":"B"}],` + msgs + `}`, nil},
+		{
+			"A02 billing block", `{"system":[{"type":"text","text":"x-anthropic-billing-header: cc_version=1.a8f;"},{"type":"text","text":"A"},{"type":"text","text":"B"}],` + msgs + `}`,
+			`{"system":[{"type":"text","text":"A\n"},{"type":"text","text":"B"}],` + msgs + `}`, nil,
+		},
 		{"A02 billing line alone", `{"system":"x-anthropic-billing-header: cc_version=1;",` + msgs + `}`, `{` + msgs + `}`, nil},
 		{"A20 betas array", `{"betas":["x"], ` + msgs + `}`, `{` + msgs + `}`, nil},
 		{"model renamed in place", `{"model": "claude-x" ,` + msgs + `}`, `{"model": "qwen" ,` + msgs + `}`, func(r *spliceRules) { r.model = "qwen" }},
@@ -122,10 +156,14 @@ func TestTopLevelFields(t *testing.T) {
 		{"server tools left out", `{"tools":[{"type":"web_search_20250305","name":"web_search"},{"name":"E","input_schema":{}}],` + msgs + `}`, `{"tools":[{"name":"E","input_schema":{}}],` + msgs + `}`, nil},
 		{"A18 dropped tool", `{"tools":[{"name":"Bad","input_schema":{}},{"name":"E","input_schema":{}}],` + msgs + `}`, `{"tools":[{"name":"E","input_schema":{}}],` + msgs + `}`, func(r *spliceRules) { r.dropTools = map[string]bool{"Bad": true} }},
 		{"A27 stop sequences", `{"stop_sequences":["\u000aX"],` + msgs + `}`, `{"stop_sequences":["\u000aX"],` + msgs + `}`, nil},
-		{"the real API gets everything", `{"betas":["x"],"system":[{"type":"text","text":"x-anthropic-billing-header: 1"}],"messages":[{"role":"user","content":"a"},{"role":"system","content":"s"}]}`,
-			`{"betas":["x"],"system":[{"type":"text","text":"x-anthropic-billing-header: 1"}],"messages":[{"role":"user","content":"a"},{"role":"system","content":"s"}]}`, func(r *spliceRules) { r.local = false }},
-		{"A21 the real API gets no unsigned thinking", `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":""},{"type":"text","text":"b"}]}]}`,
-			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"text","text":"b"}]}]}`, func(r *spliceRules) { r.local = false }},
+		{
+			"the real API gets everything", `{"betas":["x"],"system":[{"type":"text","text":"x-anthropic-billing-header: 1"}],"messages":[{"role":"user","content":"a"},{"role":"system","content":"s"}]}`,
+			`{"betas":["x"],"system":[{"type":"text","text":"x-anthropic-billing-header: 1"}],"messages":[{"role":"user","content":"a"},{"role":"system","content":"s"}]}`, func(r *spliceRules) { r.local = false },
+		},
+		{
+			"A21 the real API gets no unsigned thinking", `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":""},{"type":"text","text":"b"}]}]}`,
+			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"text","text":"b"}]}]}`, func(r *spliceRules) { r.local = false },
+		},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

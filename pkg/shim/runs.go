@@ -107,8 +107,10 @@ func (r run) rebuild(n *notes) []turn {
 	}
 	for _, id := range open {
 		n.add("call without a result closed")
-		results.blocks = append(results.blocks, block{typ: "tool_result",
-			raw: `{"type":"tool_result","tool_use_id":` + quote(id) + `,"content":` + quote(noResult) + `}`})
+		results.blocks = append(results.blocks, block{
+			typ: "tool_result",
+			raw: `{"type":"tool_result","tool_use_id":` + quote(id) + `,"content":` + quote(noResult) + `}`,
+		})
 	}
 	return r.place(results, rest)
 }
@@ -174,6 +176,8 @@ func (c *conversation) endWithUser(n *notes) {
 		return
 	}
 	n.add("user turn added behind a trailing assistant turn")
-	c.turns = append(c.turns, turn{role: "user", changed: true, head: userHead, tail: userTail, close: "]",
-		blocks: []block{textBlock(goOn)}})
+	c.turns = append(c.turns, turn{
+		role: "user", changed: true, head: userHead, tail: userTail, close: "]",
+		blocks: []block{textBlock(goOn)},
+	})
 }

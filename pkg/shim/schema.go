@@ -70,8 +70,7 @@ func (c *schemaCache) misfit(schema, args string) string {
 	if err != nil {
 		return "not JSON"
 	}
-	var ve *jsonschema.ValidationError
-	if errors.As(s.Validate(v), &ve) {
+	if ve, ok := errors.AsType[*jsonschema.ValidationError](s.Validate(v)); ok {
 		return firstMisfit(ve)
 	}
 	return ""
@@ -114,12 +113,4 @@ func firstMisfit(ve *jsonschema.ValidationError) string {
 		}
 	}
 	return ""
-}
-
-// hasRequired tells whether a call without arguments could be complete.
-func hasRequired(schema string) bool {
-	for range elements(get(schema, "required")) {
-		return true
-	}
-	return false
 }

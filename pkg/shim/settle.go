@@ -51,11 +51,11 @@ func (p *repairer) settle() ending {
 
 // allText is the answer's text, sent and held.
 func (p *repairer) allText() string {
-	s := p.streamed.String()
+	parts := []string{p.streamed.String()}
 	for _, b := range p.queue {
-		s += b.text.String()
+		parts = append(parts, b.text.String())
 	}
-	return s
+	return strings.Join(parts, "")
 }
 
 // checkCalls withholds the held calls that are not whole, and counts both kinds.
@@ -118,9 +118,11 @@ func (p *repairer) callBlock(index int, c call) *outBlock {
 
 func toolBlock(index int, id, name, args string) *outBlock {
 	i := strconv.Itoa(index)
-	b := &outBlock{kind: "tool_use", index: index, stopped: true,
+	b := &outBlock{
+		kind: "tool_use", index: index, stopped: true,
 		start:  `{"type":"content_block_start","index":` + i + `,"content_block":{"type":"tool_use","id":` + quote(id) + `,"name":` + quote(name) + `,"input":{}}}`,
-		events: []string{`{"type":"content_block_delta","index":` + i + `,"delta":{"type":"input_json_delta","partial_json":` + quote(args) + `}}`}}
+		events: []string{`{"type":"content_block_delta","index":` + i + `,"delta":{"type":"input_json_delta","partial_json":` + quote(args) + `}}`},
+	}
 	b.input.WriteString(args)
 	return b
 }

@@ -195,8 +195,10 @@ func (s *Shim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	path, ok := s.admit(r)
 	if !ok {
-		writeFailure(w, failure{status: http.StatusForbidden, kind: "permission_error",
-			message: "this port belongs to another job: token missing or wrong"})
+		writeFailure(w, failure{
+			status: http.StatusForbidden, kind: "permission_error",
+			message: "this port belongs to another job: token missing or wrong",
+		})
 		return
 	}
 	switch {
@@ -207,8 +209,10 @@ func (s *Shim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/v1/models" && r.Method == http.MethodGet:
 		s.serveModels(w)
 	default:
-		writeFailure(w, failure{status: http.StatusNotFound, kind: "not_found_error",
-			message: r.Method + " " + path + " is not served here; POST /v1/messages is"})
+		writeFailure(w, failure{
+			status: http.StatusNotFound, kind: "not_found_error",
+			message: r.Method + " " + path + " is not served here; POST /v1/messages is",
+		})
 	}
 }
 

@@ -192,9 +192,24 @@ func TestHoldBack(t *testing.T) {
 		text string
 		held bool
 	}{
-		{"Hello", false}, {" \n", true}, {"```json\n", true}, {"```go\nfunc", false}, {"{", true}, {`{"name": "x", "argu`, true}, {`{"name": "x", "version"`, false},
-		{`{"a`, true}, {`{"address"`, false}, {"<tool", true}, {"<div>", false}, {"[1,2]", false}, {`{{"name"`, true}, {`{"name":"Edit","arguments":{}} and`, false},
-		{`{"arguments": {"anything": {"goes": ["here"`, true}, {"`x`", false}, {"```json\n{\"dependencies\"", false}, {"{ // comment", false},
+		{"Hello", false},
+		{" \n", true},
+		{"```json\n", true},
+		{"```go\nfunc", false},
+		{"{", true},
+		{`{"name": "x", "argu`, true},
+		{`{"name": "x", "version"`, false},
+		{`{"a`, true},
+		{`{"address"`, false},
+		{"<tool", true},
+		{"<div>", false},
+		{"[1,2]", false},
+		{`{{"name"`, true},
+		{`{"name":"Edit","arguments":{}} and`, false},
+		{`{"arguments": {"anything": {"goes": ["here"`, true},
+		{"`x`", false},
+		{"```json\n{\"dependencies\"", false},
+		{"{ // comment", false},
 	} {
 		g := callGate{}
 		held := true
@@ -243,10 +258,16 @@ func TestSecondAsk(t *testing.T) {
 		{"broken JSON", textStream("end_turn", `{"name":"Edit","arguments":{"path":"x"`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1},
 		{"arguments as a plain string", textStream("end_turn", `{"name":"Edit","arguments":"ls"}`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1},
 		{"real call with broken JSON", toolStream("tool_use", "Edit", `{"path":"x`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1},
-		{"a call behind prose", textStream("end_turn", "I edit it:\n```json\n", `{"name":"Edit","arguments":{"path":"x"}}`, "\n```"), answer{json: forced},
-			"[text:I edit it:\n```json\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "\n``` " + `tool:Edit{"path":"right"}] tool_use`, 1},
-		{"two calls in one text", textStream("end_turn", "<tool_call>\n", `{"name":"Edit","arguments":{"path":"x"}}`, "</tool_call>\n<tool_call>\n", `{"name":"Edit","arguments":{"path":"y"}}`, "</tool_call>"), answer{json: forced},
-			"[text:<tool_call>\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "</tool_call>\n<tool_call>\n" + `{"name":"Edit","arguments":{"path":"y"}}` + "</tool_call> " + `tool:Edit{"path":"right"}] tool_use`, 1},
+		{
+			"a call behind prose", textStream("end_turn", "I edit it:\n```json\n", `{"name":"Edit","arguments":{"path":"x"}}`, "\n```"),
+			answer{json: forced},
+			"[text:I edit it:\n```json\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "\n``` " + `tool:Edit{"path":"right"}] tool_use`, 1,
+		},
+		{
+			"two calls in one text", textStream("end_turn", "<tool_call>\n", `{"name":"Edit","arguments":{"path":"x"}}`, "</tool_call>\n<tool_call>\n", `{"name":"Edit","arguments":{"path":"y"}}`, "</tool_call>"),
+			answer{json: forced},
+			"[text:<tool_call>\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "</tool_call>\n<tool_call>\n" + `{"name":"Edit","arguments":{"path":"y"}}` + "</tool_call> " + `tool:Edit{"path":"right"}] tool_use`, 1,
+		},
 		{"the second is text again", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{json: `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"no"}],"stop_reason":"end_turn","usage":{}}`}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0},
 		{"the second fails", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{status: 500, json: `{}`}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0},
 		{"the second does not fit either", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{json: strings.Replace(forced, `"path":"right"`, `"line":1`, 1)}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0},
@@ -422,8 +443,14 @@ func TestToken(t *testing.T) {
 		path, header, value string
 		want                int
 	}{
-		{"/v1/messages", "", "", 403}, {"/v1/messages", "X-Api-Key", tok + "x", 403}, {"/" + tok[1:] + "/v1/messages", "", "", 403}, {"/v1/messages", "Authorization", "Bearer ", 403},
-		{"/v1/messages", "X-Api-Key", tok, 200}, {"/v1/messages", "Authorization", "Bearer " + tok, 200}, {"/" + tok + "/v1/messages", "", "", 200}, {"/v1/nothing", "X-Api-Key", tok, 404},
+		{"/v1/messages", "", "", 403},
+		{"/v1/messages", "X-Api-Key", tok + "x", 403},
+		{"/" + tok[1:] + "/v1/messages", "", "", 403},
+		{"/v1/messages", "Authorization", "Bearer ", 403},
+		{"/v1/messages", "X-Api-Key", tok, 200},
+		{"/v1/messages", "Authorization", "Bearer " + tok, 200},
+		{"/" + tok + "/v1/messages", "", "", 200},
+		{"/v1/nothing", "X-Api-Key", tok, 404},
 	} {
 		if got := try(c.path, c.header, c.value); got != c.want {
 			t.Errorf("%s %s: %d, want %d", c.path, c.header, got, c.want)

@@ -45,9 +45,11 @@ func newUpstream(t Target, opt Options) *upstream {
 			WriteBufferSize:    64 << 10,
 		}
 	}
-	return &upstream{target: t, opt: opt, client: &http.Client{Transport: rt,
+	return &upstream{target: t, opt: opt, client: &http.Client{
+		Transport: rt,
 		// A redirect would send the key and the conversation to a host nobody named.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
 // flight is one request to the server. cancel ends it and frees its slot; it must be called.
@@ -68,7 +70,7 @@ func (u *upstream) post(ctx context.Context, path, body string, client http.Head
 	}
 	u.headers(req, client, localHost)
 	dog := time.AfterFunc(u.opt.FirstByte, func() { cancel(errStalled) })
-	resp, err := u.client.Do(req)
+	resp, err := u.client.Do(req) //nolint:bodyclose // flight.cancel closes it
 	if err != nil {
 		dog.Stop()
 		if cause := context.Cause(ctx); cause != nil {
