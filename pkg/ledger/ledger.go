@@ -14,10 +14,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"legwork/pkg/fsx"
 	"os"
 	"path/filepath"
 	"time"
+
+	"legwork/pkg/fsx"
 )
 
 // Outcomes of a run. They are kept apart in every statistic.

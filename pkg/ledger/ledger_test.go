@@ -201,8 +201,9 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// BenchmarkRead reads a ledger of a million lines; ns/op is the time for all of them.
-func BenchmarkRead(b *testing.B) {
+// million writes a ledger of a million lines into a new directory.
+func million(b *testing.B) *Ledger {
+	b.Helper()
 	dir := b.TempDir()
 	f, err := os.Create(filepath.Join(dir, fileName))
 	if err != nil {
@@ -220,10 +221,26 @@ func BenchmarkRead(b *testing.B) {
 	if err := f.Close(); err != nil {
 		b.Fatal(err)
 	}
+	return New(dir)
+}
+
+// ns/op is the time for a million lines.
+func BenchmarkRead(b *testing.B) {
+	l := million(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		var sum int64
-		if _, err := New(dir).Read(time.Time{}, func(r *Run) bool { sum += r.InTok; return true }); err != nil {
+		if _, err := l.Read(time.Time{}, func(r *Run) bool { sum += r.InTok; return true }); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkStats(b *testing.B) {
+	l := million(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := l.Stats(time.Time{}, DefaultWeights(), time.UTC); err != nil {
 			b.Fatal(err)
 		}
 	}
