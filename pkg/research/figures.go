@@ -3,6 +3,7 @@ package research
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,11 +65,15 @@ var numberWords = sync.OnceValue(func() map[string]float64 {
 
 var scales = map[string]float64{"thousand": 1e3, "k": 1e3, "million": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
 
-var aboutWords = map[string]bool{"about": true, "around": true, "roughly": true, "approximately": true, "approx": true, "nearly": true, "almost": true,
-	"over": true, "under": true, "circa": true, "than": true, "least": true}
+var aboutWords = map[string]bool{
+	"about": true, "around": true, "roughly": true, "approximately": true, "approx": true, "nearly": true, "almost": true,
+	"over": true, "under": true, "circa": true, "than": true, "least": true,
+}
 
-var months = map[string]bool{"january": true, "february": true, "march": true, "april": true, "may": true, "june": true, "july": true,
-	"august": true, "september": true, "october": true, "november": true, "december": true}
+var months = map[string]bool{
+	"january": true, "february": true, "march": true, "april": true, "may": true, "june": true, "july": true,
+	"august": true, "september": true, "october": true, "november": true, "december": true,
+}
 
 var isoDate = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b([12]\d{3})-([01]\d)-([0-3]\d)\b`)
@@ -205,12 +210,7 @@ func number(raw string) (text string, value float64) {
 // in reports whether the figure stands among others: the same number of the same
 // thing, an equal measure in another unit, or a rounded one when it says so.
 func (f figure) in(others []figure) bool {
-	for _, o := range others {
-		if f.equals(o) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(others, f.equals)
 }
 
 func (f figure) equals(o figure) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -121,10 +122,8 @@ func (s *searching) start(ctx context.Context, query string) {
 }
 
 func (s *searching) addFailure(f web.EngineFailure) {
-	for _, known := range s.failures {
-		if known == f {
-			return
-		}
+	if slices.Contains(s.failures, f) {
+		return
 	}
 	s.failures = append(s.failures, f)
 }
@@ -279,13 +278,14 @@ func newSource(page web.Page, hit web.Hit) *source {
 
 // head is what holds for the whole page when claims are looked up.
 func (s *source) head() string {
-	head := s.page.Title + "\n" + s.page.Byline + "\n" + s.page.Site + "\n" + s.page.Final
+	var head strings.Builder
+	head.WriteString(s.page.Title + "\n" + s.page.Byline + "\n" + s.page.Site + "\n" + s.page.Final)
 	for _, date := range []time.Time{s.page.Published, s.page.Modified} {
 		if !date.IsZero() {
-			head += "\n" + date.Format("2 January 2006")
+			head.WriteString("\n" + date.Format("2 January 2006"))
 		}
 	}
-	return head
+	return head.String()
 }
 
 // number gives the pages their numbers, in the order of their rank. A page under
@@ -340,10 +340,4 @@ func (r *run) number(candidates []candidate, outcomes []fetched, round int) erro
 func (r *run) add(s *source) {
 	s.n = len(r.sources) + 1
 	r.sources = append(r.sources, s)
-}
-
-// timeLeft reports whether the caller's deadline leaves room for another step.
-func timeLeft(ctx context.Context, d time.Duration) bool {
-	deadline, ok := ctx.Deadline()
-	return !ok || time.Until(deadline) > d
 }

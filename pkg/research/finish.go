@@ -25,8 +25,10 @@ func (r *run) finish() {
 	}
 	for _, s := range r.sources {
 		quote, cited := quotes[s.n]
-		out := Source{N: s.n, URL: s.page.Final, Title: s.page.Title, Published: s.page.Published, Status: Read, Kind: string(s.page.Kind),
-			Words: s.page.Words, Shown: s.shown, Cut: s.page.Cut, Cached: s.page.Cached, Cited: cited}
+		out := Source{
+			N: s.n, URL: s.page.Final, Title: s.page.Title, Published: s.page.Published, Status: Read, Kind: string(s.page.Kind),
+			Words: s.page.Words, Shown: s.shown, Cut: s.page.Cut, Cached: s.page.Cached, Cited: cited,
+		}
 		if s.snippet {
 			out.Status, out.Why = SnippetOnly, s.why
 		}

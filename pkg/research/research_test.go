@@ -281,8 +281,13 @@ func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	_, deps := setup(t)
 	for _, req := range []Request{
-		{}, {Question: "  "}, {Question: strings.Repeat("x", 5000)}, {Question: "x", Sources: 21}, {Question: "x", Sources: -1},
-		{Question: "x", URLs: make([]string, 21)}, {Question: "x", Queries: make([]string, 9)},
+		{},
+		{Question: "  "},
+		{Question: strings.Repeat("x", 5000)},
+		{Question: "x", Sources: 21},
+		{Question: "x", Sources: -1},
+		{Question: "x", URLs: make([]string, 21)},
+		{Question: "x", Queries: make([]string, 9)},
 	} {
 		if _, err := Run(t.Context(), deps, req); !errors.Is(err, ErrRequest) {
 			t.Errorf("%.40v: %v", req, err)

@@ -150,8 +150,10 @@ func (c *cutter) flush() {
 }
 
 func (c *cutter) add(text string, kind pieceKind) {
-	c.out = append(c.out, piece{text: text, kind: kind, section: c.section, block: c.block,
-		heading: strings.Join(c.path, " > "), header: c.header})
+	c.out = append(c.out, piece{
+		text: text, kind: kind, section: c.section, block: c.block,
+		heading: strings.Join(c.path, " > "), header: c.header,
+	})
 }
 
 // abbreviations end with a dot that ends no sentence.

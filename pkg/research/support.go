@@ -256,9 +256,11 @@ func quotesOf(text string) []string {
 	return out
 }
 
-var negations = map[string]bool{"not": true, "never": true, "no": true, "cannot": true, "none": true, "neither": true, "nor": true, "without": true,
+var negations = map[string]bool{
+	"not": true, "never": true, "no": true, "cannot": true, "none": true, "neither": true, "nor": true, "without": true,
 	"isn't": true, "aren't": true, "doesn't": true, "don't": true, "didn't": true, "won't": true, "can't": true, "wasn't": true, "weren't": true,
-	"couldn't": true, "shouldn't": true, "hasn't": true, "haven't": true, "wouldn't": true}
+	"couldn't": true, "shouldn't": true, "hasn't": true, "haven't": true, "wouldn't": true,
+}
 
 func negated(tokens []token) bool {
 	return slices.ContainsFunc(tokens, func(t token) bool {
@@ -542,11 +544,31 @@ func (e *evidence) weigh(claim claimTerms, from, to int) support {
 // opposites are words of which a claim may not hold one where the page has the
 // other.
 var opposites = [][2]string{
-	{"enabled", "disabled"}, {"enable", "disable"}, {"increase", "decrease"}, {"increased", "decreased"}, {"minimum", "maximum"}, {"always", "never"},
-	{"allow", "deny"}, {"allowed", "forbidden"}, {"required", "optional"}, {"mandatory", "optional"}, {"true", "false"}, {"supported", "unsupported"},
-	{"higher", "lower"}, {"faster", "slower"}, {"larger", "smaller"}, {"synchronous", "asynchronous"}, {"mutable", "immutable"},
-	{"rise", "fall"}, {"rose", "fell"}, {"gain", "loss"}, {"north", "south"}, {"east", "west"}, {"ascending", "descending"},
-	{"inclusive", "exclusive"}, {"signed", "unsigned"},
+	{"enabled", "disabled"},
+	{"enable", "disable"},
+	{"increase", "decrease"},
+	{"increased", "decreased"},
+	{"minimum", "maximum"},
+	{"always", "never"},
+	{"allow", "deny"},
+	{"allowed", "forbidden"},
+	{"required", "optional"},
+	{"mandatory", "optional"},
+	{"true", "false"},
+	{"supported", "unsupported"},
+	{"higher", "lower"},
+	{"faster", "slower"},
+	{"larger", "smaller"},
+	{"synchronous", "asynchronous"},
+	{"mutable", "immutable"},
+	{"rise", "fall"},
+	{"rose", "fell"},
+	{"gain", "loss"},
+	{"north", "south"},
+	{"east", "west"},
+	{"ascending", "descending"},
+	{"inclusive", "exclusive"},
+	{"signed", "unsigned"},
 }
 
 // contradicts compares a claim with the place that shares nearly all its words:

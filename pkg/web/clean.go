@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -126,13 +127,13 @@ func dropBareHeadings(root *html.Node) {
 		return true
 	})
 	var after *html.Node // what stays behind the current one
-	for i := len(order) - 1; i >= 0; i-- {
-		level := headingLevel(order[i])
+	for _, o := range slices.Backward(order) {
+		level := headingLevel(o)
 		if level == 0 || after != nil && (after.Type == html.TextNode || headingLevel(after) > level) {
-			after = order[i]
+			after = o
 			continue
 		}
-		order[i].Parent.RemoveChild(order[i])
+		o.Parent.RemoveChild(o)
 	}
 }
 

@@ -23,7 +23,7 @@ func embeddedText(root *html.Node) []string {
 			return false
 		case isElement(n, atom.Script):
 			kind := strings.ToLower(attr(n, "type"))
-			if n.FirstChild != nil && (strings.Contains(kind, "json")) {
+			if n.FirstChild != nil && strings.Contains(kind, "json") {
 				if t := jsonProse(n.FirstChild.Data); t != "" {
 					texts = append(texts, t)
 				}

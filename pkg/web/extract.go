@@ -218,7 +218,7 @@ func hasName(n *html.Node, names ...string) bool {
 		if k := n.Attr[i].Key; k != "id" && k != "class" {
 			continue
 		}
-		for _, word := range strings.Fields(n.Attr[i].Val) {
+		for word := range strings.FieldsSeq(n.Attr[i].Val) {
 			for _, name := range names {
 				if strings.EqualFold(word, name) {
 					return true

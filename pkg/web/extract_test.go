@@ -30,8 +30,10 @@ func TestMarkdown(t *testing.T) {
 		{"listing with a gutter", `<table class="highlighttable"><tr><td class="linenos"><pre>1` + "\n" + `2</pre></td><td class="code"><pre>one` + "\n" + `two</pre></td></tr></table>`, "```\none\ntwo\n```"},
 		{"numbered lines", `<pre><span class="lineno">1</span>one` + "\n" + `<span class="lineno">2</span>two</pre>`, "```\none\ntwo\n```"},
 		{"lines as blocks", `<pre><div>one</div><div>two</div></pre>`, "```\none\ntwo\n```"},
-		{"table", `<table><tr><th>Key</th><th>Default</th></tr><tr><td><code>a|b</code></td><td><p>one</p><p>two</p></td></tr></table>`,
-			"| Key | Default |\n|---|---|\n| `a\\|b` | one two |"},
+		{
+			"table", `<table><tr><th>Key</th><th>Default</th></tr><tr><td><code>a|b</code></td><td><p>one</p><p>two</p></td></tr></table>`,
+			"| Key | Default |\n|---|---|\n| `a\\|b` | one two |",
+		},
 		{"table without a head", `<table><tr><td>a</td><td>b</td></tr></table>`, "| | |\n|---|---|\n| a | b |"},
 		{"layout table", `<table role="presentation"><tr><td><p>left</p></td><td><p>right</p></td></tr></table>`, "left\n\nright"},
 		{"code in a quote", `<blockquote><pre>x = 1</pre></blockquote>`, "```\nx = 1\n```"},
@@ -116,8 +118,12 @@ func TestMetadata(t *testing.T) {
 func TestWalls(t *testing.T) {
 	t.Parallel()
 	for _, wall := range []struct{ title, text string }{
-		{"Just a moment...", "Checking your browser"}, {"Attention Required! | Cloudflare", "Please complete the captcha"}, {"Sign in", "Email Password"},
-		{"Members", "Please log in to continue."}, {"News", "Subscribe to continue reading this story"}, {"Access Denied", "You don't have permission to access this"},
+		{"Just a moment...", "Checking your browser"},
+		{"Attention Required! | Cloudflare", "Please complete the captcha"},
+		{"Sign in", "Email Password"},
+		{"Members", "Please log in to continue."},
+		{"News", "Subscribe to continue reading this story"},
+		{"Access Denied", "You don't have permission to access this"},
 		{"x", "We value your privacy. We and our partners store information."},
 	} {
 		if wallReason(wall.title, wall.text, countWords(wall.text)) == "" {
@@ -128,7 +134,9 @@ func TestWalls(t *testing.T) {
 		title, text string
 		words       int
 	}{
-		{"How to log in with SSH", "Use a key.", 40}, {"Login - Django documentation", strings.Repeat("word ", 400), 400}, {"Captcha", strings.Repeat("word ", 500), 500},
+		{"How to log in with SSH", "Use a key.", 40},
+		{"Login - Django documentation", strings.Repeat("word ", 400), 400},
+		{"Captcha", strings.Repeat("word ", 500), 500},
 		{"Ferries", "The captain must log in to the port's system before leaving.", 60},
 	} {
 		if reason := wallReason(fine.title, fine.text, fine.words); reason != "" {

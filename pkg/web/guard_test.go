@@ -21,16 +21,16 @@ func TestGuardAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := strings.Fields(`0.0.0.0 0.1.2.3 127.0.0.1 127.255.255.254 10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1 169.254.169.254
+	refused := strings.FieldsSeq(`0.0.0.0 0.1.2.3 127.0.0.1 127.255.255.254 10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1 169.254.169.254
 		100.64.0.1 192.0.0.8 192.0.2.1 192.88.99.1 198.18.0.1 198.51.100.7 203.0.113.9 224.0.0.1 240.0.0.1 255.255.255.255
 		:: ::1 ::ffff:127.0.0.1 ::ffff:7f00:1 ::ffff:0.0.0.0 ::ffff:10.0.0.1 ::ffff:a9fe:a9fe ::127.0.0.1 ::7f00:1 fc00::1 fd00:ec2::254 fe80::1 fe80::1%lo
 		fec0::1 ff02::1 64:ff9b::7f00:1 64:ff9b:1::1 100::1 2001::1 2001:db8::1 2002:7f00:1:: 3fff::1 5f00::1`)
-	for _, s := range refused {
+	for s := range refused {
 		if g.public(netip.MustParseAddr(s)) {
 			t.Errorf("%s is taken for a public address", s)
 		}
 	}
-	for _, s := range strings.Fields("1.1.1.1 93.184.215.14 172.32.0.1 100.128.0.1 2606:4700::1111 2a00:1450::1 ::ffff:8.8.8.8") {
+	for s := range strings.FieldsSeq("1.1.1.1 93.184.215.14 172.32.0.1 100.128.0.1 2606:4700::1111 2a00:1450::1 ::ffff:8.8.8.8") {
 		if !g.public(netip.MustParseAddr(s)) {
 			t.Errorf("%s is refused", s)
 		}
@@ -44,7 +44,7 @@ func TestGuardURLs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.Close)
-	for _, raw := range strings.Fields(`http://127.0.0.1/ http://localhost/ http://[::1]/ http://0.0.0.0/ http://[::]/ http://[::ffff:127.0.0.1]/ http://[::ffff:7f00:1]/
+	for raw := range strings.FieldsSeq(`http://127.0.0.1/ http://localhost/ http://[::1]/ http://0.0.0.0/ http://[::]/ http://[::ffff:127.0.0.1]/ http://[::ffff:7f00:1]/
 		http://[::ffff:a9fe:a9fe]/ http://169.254.169.254/ http://10.1.2.3/ http://[fc00::1]/ http://[fe80::1]/ http://[64:ff9b::7f00:1]/
 		file:///etc/passwd ftp://example.org/ gopher://example.org/ javascript:alert(1) http:/// http://1.1.1.1:22/ http://1.1.1.1:6379/ http://1.1.1.1:25/`) {
 		_, err := f.Fetch(t.Context(), raw)
@@ -54,7 +54,7 @@ func TestGuardURLs(t *testing.T) {
 		}
 	}
 	// Spellings that only some resolvers know must not connect either.
-	for _, raw := range strings.Fields("http://127.1/ http://0x7f.1/ http://2130706433/ http://0177.0.0.1/") {
+	for raw := range strings.FieldsSeq("http://127.1/ http://0x7f.1/ http://2130706433/ http://0177.0.0.1/") {
 		if page, err := f.Fetch(t.Context(), raw); err == nil {
 			t.Errorf("%s was read: %q", raw, page.Text)
 		}

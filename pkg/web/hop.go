@@ -45,8 +45,10 @@ func (f *Fetcher) hop(ctx context.Context, u *url.URL, cached *cachedPage) (*res
 	defer release()
 	if wait := time.Until(f.hosts.restUntil(u.Host)); wait > 0 {
 		if wait > maxWait || !pause(ctx, wait) {
-			return nil, &FetchError{Kind: FailStatus, Status: http.StatusTooManyRequests, RetryAfter: wait,
-				Reason: fmt.Sprintf("%s asked to be left alone for %s more", u.Host, wait.Round(time.Second))}
+			return nil, &FetchError{
+				Kind: FailStatus, Status: http.StatusTooManyRequests, RetryAfter: wait,
+				Reason: fmt.Sprintf("%s asked to be left alone for %s more", u.Host, wait.Round(time.Second)),
+			}
 		}
 	}
 	for attempt := 0; ; attempt++ {

@@ -174,8 +174,7 @@ func TestHostileServer(t *testing.T) {
 		t.Run(strings.Trim(test.path, "/"), func(t *testing.T) {
 			t.Parallel()
 			page, err := reader(t, server, nil).Fetch(t.Context(), server.URL+test.path)
-			var failed *FetchError
-			if errors.As(err, &failed) {
+			if failed, ok := errors.AsType[*FetchError](err); ok {
 				if failed.Kind != test.kind || !strings.Contains(failed.Reason, test.text) {
 					t.Fatalf("got %s: %s; want %q with %q", failed.Kind, failed.Reason, test.kind, test.text)
 				}
@@ -301,10 +300,10 @@ func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	calls := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == "/robots.txt":
+		switch r.URL.Path {
+		case "/robots.txt":
 			http.NotFound(w, r)
-		case r.URL.Path == "/hour":
+		case "/hour":
 			w.Header().Set("Retry-After", "3600")
 			w.WriteHeader(http.StatusTooManyRequests)
 		default:

@@ -9,13 +9,29 @@ import (
 
 // binaryPrefixes are media types that hold no text, with what to call them.
 var binaryPrefixes = []struct{ prefix, name string }{
-	{"image/svg", ""}, {"image/", "an image"}, {"audio/", "audio"}, {"video/", "video"}, {"font/", "a font"},
-	{"application/zip", "an archive"}, {"application/gzip", "an archive"}, {"application/x-gzip", "an archive"},
-	{"application/x-tar", "an archive"}, {"application/x-7z", "an archive"}, {"application/x-rar", "an archive"},
-	{"application/x-bzip", "an archive"}, {"application/x-xz", "an archive"}, {"application/java-archive", "an archive"},
-	{"application/vnd.debian", "a package"}, {"application/x-rpm", "a package"}, {"application/x-msdownload", "a program"},
-	{"application/x-executable", "a program"}, {"application/wasm", "a program"}, {"application/vnd.openxmlformats", "an office document"},
-	{"application/msword", "an office document"}, {"application/vnd.ms-", "an office document"}, {"application/epub", "an e-book"},
+	{"image/svg", ""},
+	{"image/", "an image"},
+	{"audio/", "audio"},
+	{"video/", "video"},
+	{"font/", "a font"},
+	{"application/zip", "an archive"},
+	{"application/gzip", "an archive"},
+	{"application/x-gzip", "an archive"},
+	{"application/x-tar", "an archive"},
+	{"application/x-7z", "an archive"},
+	{"application/x-rar", "an archive"},
+	{"application/x-bzip", "an archive"},
+	{"application/x-xz", "an archive"},
+	{"application/java-archive", "an archive"},
+	{"application/vnd.debian", "a package"},
+	{"application/x-rpm", "a package"},
+	{"application/x-msdownload", "a program"},
+	{"application/x-executable", "a program"},
+	{"application/wasm", "a program"},
+	{"application/vnd.openxmlformats", "an office document"},
+	{"application/msword", "an office document"},
+	{"application/vnd.ms-", "an office document"},
+	{"application/epub", "an e-book"},
 }
 
 // binaryType names what a media type is when it is no text, "" otherwise.

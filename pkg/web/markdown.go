@@ -220,8 +220,10 @@ var languageClass = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // notLanguages are words that highlighters put where a language would stand.
-var notLanguages = map[string]bool{"default": true, "none": true, "notranslate": true, "text": true, "plain": true,
-	"plaintext": true, "highlight": true, "block": true, "source": true, "code": true, "console": false}
+var notLanguages = map[string]bool{
+	"default": true, "none": true, "notranslate": true, "text": true, "plain": true,
+	"plaintext": true, "highlight": true, "block": true, "source": true, "code": true, "console": false,
+}
 
 // codeLanguage looks for the language of a pre on itself, its code element and
 // the wrappers that highlighters put around it.
@@ -261,7 +263,7 @@ var plainLanguages = map[string]bool{
 
 func bareLanguage(candidates []*html.Node) string {
 	for _, n := range candidates {
-		for _, class := range strings.Fields(attr(n, "class")) {
+		for class := range strings.FieldsSeq(attr(n, "class")) {
 			if name := strings.ToLower(class); plainLanguages[name] {
 				return name
 			}

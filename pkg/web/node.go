@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -69,12 +70,7 @@ func isElement(n *html.Node, tags ...atom.Atom) bool {
 	if n.Type != html.ElementNode {
 		return false
 	}
-	for _, t := range tags {
-		if n.DataAtom == t {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(tags, n.DataAtom)
 }
 
 // unwrap puts the children of n in its place.

@@ -88,9 +88,11 @@ func allEnginesFailed(provider string, failures []EngineFailure) error {
 	for i, f := range failures {
 		names[i] = f.String()
 	}
-	return &SearchError{Provider: provider, Reason: "no results, and engines failed: " + strings.Join(names, ", "),
+	return &SearchError{
+		Provider: provider, Reason: "no results, and engines failed: " + strings.Join(names, ", "),
 		Advice: "this does not mean that nothing exists: wait for the suspension to end, or enable other engines in its settings.yml",
-		Err:    ErrEngines}
+		Err:    ErrEngines,
+	}
 }
 
 // ErrEngines marks a search whose engines all failed.

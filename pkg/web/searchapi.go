@@ -65,8 +65,10 @@ func (b *Brave) Search(ctx context.Context, q Query) (SearchAnswer, error) {
 	var answer SearchAnswer
 	for _, r := range body.Web.Results {
 		if usable(r.URL) {
-			answer.Hits = append(answer.Hits, Hit{URL: r.URL, Title: plain(r.Title), Engines: []string{b.Name()}, Published: firstDate(r.PageAge),
-				Snippet: plain(strings.Join(append([]string{r.Description}, r.Extra...), " "))})
+			answer.Hits = append(answer.Hits, Hit{
+				URL: r.URL, Title: plain(r.Title), Engines: []string{b.Name()}, Published: firstDate(r.PageAge),
+				Snippet: plain(strings.Join(append([]string{r.Description}, r.Extra...), " ")),
+			})
 		}
 	}
 	return answer, nil
@@ -122,8 +124,10 @@ func (t *Tavily) Search(ctx context.Context, q Query) (SearchAnswer, error) {
 	var answer SearchAnswer
 	for _, r := range body.Results {
 		if usable(r.URL) {
-			answer.Hits = append(answer.Hits, Hit{URL: r.URL, Title: plain(r.Title), Snippet: plain(r.Content),
-				Engines: []string{t.Name()}, Published: firstDate(r.Published)})
+			answer.Hits = append(answer.Hits, Hit{
+				URL: r.URL, Title: plain(r.Title), Snippet: plain(r.Content),
+				Engines: []string{t.Name()}, Published: firstDate(r.Published),
+			})
 		}
 	}
 	return answer, nil

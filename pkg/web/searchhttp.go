@@ -109,8 +109,7 @@ func (c searchClient) once(req *http.Request) (searchReply, error) {
 
 // withoutURL drops the URL from a client error: it may carry a key or a password.
 func withoutURL(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
 	}
 	return err

@@ -116,8 +116,10 @@ func (s *SearXNG) askOnce(ctx context.Context, base string, q Query) (SearchAnsw
 		return http.NewRequestWithContext(ctx, http.MethodGet, base+"?"+values.Encode(), nil)
 	})
 	if err != nil {
-		return SearchAnswer{}, &SearchError{Provider: s.Name(), Reason: "no answer from " + hostOf(base) + ": " + err.Error(),
-			Advice: "is it running? research.searxng_url names it", Err: err}
+		return SearchAnswer{}, &SearchError{
+			Provider: s.Name(), Reason: "no answer from " + hostOf(base) + ": " + err.Error(),
+			Advice: "is it running? research.searxng_url names it", Err: err,
+		}
 	}
 	if err := searxngStatus(reply, hostOf(base)); err != nil {
 		return SearchAnswer{}, err

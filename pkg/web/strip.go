@@ -63,7 +63,7 @@ func hidden(n *html.Node) bool {
 				return true
 			}
 		case "class":
-			for _, class := range strings.Fields(a.Val) {
+			for class := range strings.FieldsSeq(a.Val) {
 				if hiddenClasses[strings.ToLower(class)] {
 					return true
 				}
