@@ -32,7 +32,7 @@ type response struct {
 // discard removes the temporary file.
 func (r *response) discard() {
 	if r.pdf != "" {
-		_ = os.Remove(r.pdf) // a leftover in the temporary folder harms nobody
+		_ = os.Remove(r.pdf) //nolint:gosec // the name comes from os.CreateTemp; a leftover there harms nobody
 	}
 }
 
