@@ -304,6 +304,7 @@ func TestBusyIsWaitedFor(t *testing.T) {
 	for name, rep := range map[string]llmtest.Reply{
 		"loading":   {Status: 503, Body: llmtest.LoadingBody},
 		"vllm full": {Status: 503, Body: llmtest.VLLMBusyBody},
+		"in stream": {Text: "a", Fault: `{"error":{"message":"No deployments available for selected model. Try again in 5 seconds.","type":"None","param":"None","code":"429"}}`},
 		"limited":   {Status: 429, Body: `{"error":{"message":"slow down"}}`, Header: map[string]string{"Retry-After": "0"}},
 	} {
 		t.Run(name, func(t *testing.T) {

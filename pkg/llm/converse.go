@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // backoff between two tries on a server that is full, loading or restarting.
@@ -107,6 +110,16 @@ func faultBody(err error) []byte {
 	return nil
 }
 
+// faultStatus is the status an error inside a stream names, else 500.
+func faultStatus(body []byte) int {
+	for _, path := range []string{"error.code", "code", "error.status"} {
+		if n := int(gjson.GetBytes(body, path).Int()); n >= 400 && n < 600 {
+			return n
+		}
+	}
+	return http.StatusInternalServerError
+}
+
 func retryDelay(err error) time.Duration {
 	if st, ok := errors.AsType[*statusError](err); ok {
 		return st.after
@@ -124,7 +137,7 @@ func (c *call) refusal(ctx context.Context, s *server, w *wireCall, err error, s
 	case ctx.Err() != nil || errors.As(err, new(*TimeoutError)):
 		return refusal{}, c.ended(ctx, s, err)
 	case errors.As(err, &fault):
-		st = &statusError{status: 500, body: fault.body}
+		st = &statusError{status: faultStatus(fault.body), body: fault.body}
 	case errors.As(err, &st):
 	case errors.As(err, &dropped):
 		return refusal{}, &TransportError{Endpoint: s.Name, Message: s.redact(dropped.Error()), Err: dropped}
