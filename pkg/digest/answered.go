@@ -9,7 +9,7 @@ const (
 	judged       = 25   // candidates that are looked at
 	kinCounts    = 0.8  // a related word, when it is rare
 	aroundCounts = 0.5  // a word in the lines around
-	answeredFrom = 0.55 // confidence from which the text is said to answer
+	answeredFrom = 0.56 // confidence from which the text is said to answer
 )
 
 // askedFor are words that name the kind of answer, not what the answer is about; whether a line has such
