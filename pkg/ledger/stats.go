@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -17,24 +18,22 @@ type Row struct {
 	CachedTok int64          `json:"cached_tok"` // of these from their cache
 	OutTok    int64          `json:"out_tok"`    // written by local models
 	ClaudeTok int64          `json:"claude_tok"` // received by Claude
-	Net       float64        `json:"net"`        // saved, in uncached input tokens; an estimate
+	Net       float64        `json:"net"`        // saved, in uncached input tokens, a whole number; an estimate
 }
 
-func (row *Row) add(r *Run, net float64) {
-	row.Runs++
-	if r.OK {
-		row.OK++
+// add sums another row up into this one.
+func (row *Row) add(r *Row) {
+	row.Runs += r.Runs
+	row.OK += r.OK
+	for k, n := range r.Outcomes {
+		row.Outcomes[k] += n
 	}
-	if row.Outcomes == nil {
-		row.Outcomes = map[string]int{}
-	}
-	row.Outcomes[r.Outcome]++
 	row.MS += r.MS
-	row.LocalTok += r.InTok
+	row.LocalTok += r.LocalTok
 	row.CachedTok += r.CachedTok
 	row.OutTok += r.OutTok
-	row.ClaudeTok += r.ClaudeTokIn
-	row.Net += net
+	row.ClaudeTok += r.ClaudeTok
+	row.Net += r.Net
 }
 
 // Recall says how often the full text was fetched after a rule had shortened it: a high rate means the rule cuts
@@ -107,7 +106,7 @@ func b2i(b bool) int {
 func (l *Ledger) Stats(since time.Time, w Weights, loc *time.Location) (Report, error) {
 	rep := Report{Since: since, Weights: w, Total: Row{Key: "total", Outcomes: map[string]int{}}}
 	c := collector{
-		rep: &rep, loc: loc, sessions: map[session]bool{}, recalls: map[string]*Recall{},
+		rep: &rep, loc: loc, cells: map[cell]*sums{}, recalls: map[string]*Recall{},
 		tools: table{}, models: table{}, projects: table{}, days: table{},
 	}
 	counts, err := l.Read(since, c.add)
@@ -116,13 +115,22 @@ func (l *Ledger) Stats(since time.Time, w Weights, loc *time.Location) (Report, 
 	return rep, err
 }
 
-// session identifies one for the fixed cost. Where its id is not known, a project's day counts as one.
-type session struct{ id, project, day string }
+// cell is everything a run is counted under. One look-up per line, instead of one per table, is what keeps a
+// million lines within the time.
+type cell struct{ tool, model, project, day, session, outcome, rule string }
+
+type sums struct {
+	runs, ok                         int
+	ms, local, cached, out, received int64
+	net                              float64
+}
 
 type collector struct {
 	rep                           *Report
 	loc                           *time.Location
-	sessions                      map[session]bool
+	cells                         map[cell]*sums
+	last                          cell
+	lastSums                      *sums
 	recalls                       map[string]*Recall
 	tools, models, projects, days table
 	dayOf                         dayCache
@@ -146,53 +154,84 @@ func (d *dayCache) of(t time.Time, loc *time.Location) string {
 }
 
 func (c *collector) add(r *Run) bool {
-	rep, net := c.rep, c.rep.Weights.Net(r)
-	if rep.First.IsZero() {
-		rep.First = r.TS
+	if c.rep.First.IsZero() {
+		c.rep.First = r.TS
 	}
-	rep.Last = r.TS
-	day := c.dayOf.of(r.TS, c.loc)
-	rep.Total.add(r, net)
-	c.tools.row(r.Tool).add(r, net)
-	c.models.row(cmp.Or(r.Model, "(none)")).add(r, net)
-	c.projects.row(cmp.Or(r.Project, "(none)")).add(r, net)
-	c.days.row(day).add(r, net)
-	switch r.Tool {
-	case ToolShrink, ToolReread:
-		rep.Shrunk += net
-		c.recall(r)
-	default:
-		rep.Calls += net
+	c.rep.Last = r.TS
+	key := cell{tool: r.Tool, model: r.Model, project: r.Project, day: c.dayOf.of(r.TS, c.loc), session: r.Session, outcome: r.Outcome, rule: r.Rule}
+	if c.lastSums == nil || key != c.last {
+		c.last, c.lastSums = key, c.cells[key]
+		if c.lastSums == nil {
+			c.lastSums = &sums{}
+			c.cells[key] = c.lastSums
+		}
 	}
-	key := session{id: r.Session}
-	if key.id == "" {
-		key = session{project: r.Project, day: day}
-	}
-	c.sessions[key] = true
+	s := c.lastSums
+	s.runs++
+	s.ok += b2i(r.OK)
+	s.ms += r.MS
+	s.local += r.InTok
+	s.cached += r.CachedTok
+	s.out += r.OutTok
+	s.received += r.ClaudeTokIn
+	s.net += c.rep.Weights.Net(r)
 	return true
 }
 
-func (c *collector) recall(r *Run) {
-	if r.Rule == "" {
+// session identifies one for the fixed cost. Where its id is not known, a project's day counts as one.
+type session struct{ id, project, day string }
+
+// spread adds the cells up into the tables and returns the number of sessions.
+func (c *collector) spread() int {
+	sessions := map[session]bool{}
+	for key, s := range c.cells {
+		s.net = math.Round(s.net) // whole numbers add up to the same total in every table and order
+		row := Row{
+			Runs: s.runs, OK: s.ok, Outcomes: map[string]int{key.outcome: s.runs}, MS: s.ms,
+			LocalTok: s.local, CachedTok: s.cached, OutTok: s.out, ClaudeTok: s.received, Net: s.net,
+		}
+		c.rep.Total.add(&row)
+		c.tools.row(key.tool).add(&row)
+		c.models.row(cmp.Or(key.model, "(none)")).add(&row)
+		c.projects.row(cmp.Or(key.project, "(none)")).add(&row)
+		c.days.row(key.day).add(&row)
+		switch key.tool {
+		case ToolShrink, ToolReread:
+			c.rep.Shrunk += s.net
+			c.recall(key, s.runs)
+		default:
+			c.rep.Calls += s.net
+		}
+		id := session{id: key.session}
+		if id.id == "" {
+			id = session{project: key.project, day: key.day}
+		}
+		sessions[id] = true
+	}
+	return len(sessions)
+}
+
+func (c *collector) recall(key cell, runs int) {
+	if key.rule == "" {
 		return
 	}
-	rc := c.recalls[r.Rule]
+	rc := c.recalls[key.rule]
 	if rc == nil {
-		rc = &Recall{Rule: r.Rule}
-		c.recalls[r.Rule] = rc
+		rc = &Recall{Rule: key.rule}
+		c.recalls[key.rule] = rc
 	}
-	if r.Tool == ToolReread {
-		rc.Rereads++
+	if key.tool == ToolReread {
+		rc.Rereads += runs
 	} else {
-		rc.Shrunk++
+		rc.Shrunk += runs
 	}
 }
 
 func (c *collector) finish() {
 	rep := c.rep
-	rep.Sessions = len(c.sessions)
+	rep.Sessions = c.spread()
 	if rep.Sessions > 0 {
-		fixed := -rep.Weights.Fixed() * float64(rep.Sessions)
+		fixed := -math.Round(rep.Weights.Fixed() * float64(rep.Sessions))
 		for _, t := range []table{c.tools, c.models, c.projects, c.days} {
 			t.row(KeyFixed).Net = fixed
 		}

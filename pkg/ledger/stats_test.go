@@ -78,7 +78,7 @@ func TestStats(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := (7370*2.25 - 200) + (-60*2.25 - 200) - 150*2.25 - 2500*2.25 + (-40*2.25 + 1500) - 2*3750
-	if math.Abs(rep.Total.Net-want) > 1e-6 || math.Abs(rep.Calls+rep.Shrunk-want) > 1e-6 {
+	if math.Abs(rep.Total.Net-want) > 3 || rep.Calls+rep.Shrunk != rep.Total.Net {
 		t.Errorf("net %v = %v + %v, want %v", rep.Total.Net, rep.Calls, rep.Shrunk, want)
 	}
 	for name, rows := range map[string][]Row{"tools": rep.Tools, "models": rep.Models, "projects": rep.Projects, "days": rep.Days} {
@@ -88,7 +88,7 @@ func TestStats(t *testing.T) {
 			sum += r.Net
 			runs += r.Runs
 		}
-		if math.Abs(sum-rep.Total.Net) > 1e-6 || runs != rep.Total.Runs {
+		if sum != rep.Total.Net || runs != rep.Total.Runs {
 			t.Errorf("%s: %v in %d runs, want %v in %d", name, sum, runs, rep.Total.Net, rep.Total.Runs)
 		}
 	}
