@@ -119,7 +119,7 @@ func (p *cachedPage) setValidators(h http.Header) {
 
 // store keeps a complete text.
 func (c *pageCache) store(u *url.URL, h http.Header, got *response) {
-	if c == nil || got.pdf != "" || got.cut != "" || got.status != http.StatusOK {
+	if c == nil || got.pdf != nil || got.cut != "" || got.status != http.StatusOK {
 		return
 	}
 	lifetime, keep := freshness(h)

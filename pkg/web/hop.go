@@ -23,16 +23,16 @@ type response struct {
 	status      int
 	contentType string // as the header says, with parameters
 	fetched     time.Time
-	text        []byte // decoded, at most maxTextBytes
-	pdf         string // path of a temporary file instead of text
-	cut         string // why the text ends early, "" when it does not
+	text        []byte    // decoded, at most maxTextBytes
+	pdf         *tempFile // instead of text
+	cut         string    // why the text ends early, "" when it does not
 	cached      bool
 }
 
 // discard removes the temporary file.
 func (r *response) discard() {
-	if r.pdf != "" {
-		_ = os.Remove(r.pdf) //nolint:gosec // the name comes from os.CreateTemp; a leftover there harms nobody
+	if r.pdf != nil {
+		r.pdf.remove()
 	}
 }
 

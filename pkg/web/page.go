@@ -36,7 +36,7 @@ type Page struct {
 // read turns a response into a page.
 func (f *Fetcher) read(ctx context.Context, got *response) (Page, error) {
 	page := Page{Final: got.url.String(), Cut: got.cut, Cached: got.cached}
-	if got.pdf != "" {
+	if got.pdf != nil {
 		return f.readPDF(ctx, got, page)
 	}
 	page, err := readText(page, got.text, got.contentType, got.url)

@@ -20,6 +20,12 @@ const (
 	pdfTimeout  = 20 * time.Second
 )
 
+// tempFile is a file of ours in the temporary folder.
+type tempFile struct{ path string }
+
+// remove deletes it. A leftover in the temporary folder harms nobody.
+func (f *tempFile) remove() { _ = os.Remove(f.path) }
+
 // savePDF writes a PDF to a temporary file; it never stands in memory.
 func (r *response) savePDF(ctx context.Context, body io.Reader) error {
 	file, err := os.CreateTemp("", "legwork-*.pdf")
@@ -28,7 +34,7 @@ func (r *response) savePDF(ctx context.Context, body io.Reader) error {
 	}
 	n, copyErr := io.CopyN(file, body, maxPDFBytes)
 	closeErr := file.Close()
-	r.pdf = file.Name()
+	r.pdf = &tempFile{file.Name()}
 	switch {
 	case errors.Is(copyErr, io.EOF) && closeErr == nil:
 		return nil
@@ -58,7 +64,7 @@ func (f *Fetcher) readPDF(ctx context.Context, got *response, page Page) (Page, 
 	}
 	out := &cappedBuffer{limit: maxTextBytes}
 	exit, err := proc.Run(ctx, proc.Spec{
-		Argv:   []string{program, "-q", "-enc", "UTF-8", "-l", strconv.Itoa(maxPDFPages), got.pdf, "-"},
+		Argv:   []string{program, "-q", "-enc", "UTF-8", "-l", strconv.Itoa(maxPDFPages), got.pdf.path, "-"},
 		Stdout: out, Timeout: pdfTimeout,
 	})
 	text := string(clean(out.buf.Bytes()))
