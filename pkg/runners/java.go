@@ -3,7 +3,7 @@ package runners
 import "strings"
 
 var (
-	javaFrame   = lazy(`^\s*(?:at )?((?:[\w.$-]+/)*)([\w.$<>]+)\.([\w$<>]+)\(([^():]+):(\d+)\)$`)
+	javaFrame   = lazy(`^\s*(?:at )?((?:[\w.$@-]*/)*)([\w.$<>]+)\.([\w$<>]+)\(([^():]+):(\d+)\)$`)
 	javaThread  = lazy(`^Exception in thread "[^"]*" (.+)$`)
 	javaCaused  = lazy(`^\s*(?:\[CIRCULAR REFERENCE: ?)?(Caused by|Suppressed): (.+)$`)
 	javaMissing = lazy(`^Error: (Could not find or load main class .*|Main method not found in class .*|Unable to access jarfile .*)$`)
@@ -36,7 +36,7 @@ func javaFrameOf(l string) (fr frame, class, method string, foreign, ok bool) {
 // isJavaFrame also knows frames without a position ("Native Method", "Unknown Source").
 func isJavaFrame(l string) bool {
 	s := strings.TrimSpace(l)
-	if strings.HasPrefix(s, "... ") && strings.HasSuffix(s, " more") || s == "[...]" {
+	if strings.HasPrefix(s, "... ") && (strings.HasSuffix(s, " more") || strings.HasSuffix(s, " trimmed")) || s == "[...]" {
 		return true
 	}
 	s, at := strings.CutPrefix(s, "at ")

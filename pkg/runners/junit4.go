@@ -5,7 +5,7 @@ import "strings"
 var (
 	junit4OK    = lazy(`^OK \((\d+) tests?\)$`)
 	junit4Fail  = lazy(`^Tests run: (\d+),  Failures: (\d+)$`)
-	junit4Item  = lazy(`^\d+\) (.+?)\(([\w.$]+)\)$`)
+	junit4Item  = lazy(`^\d+\) (?:(.+?)\(([\w.$]+)\)|([\w.$]+))$`)
 	antSuite    = lazy(`^(?:Running|Testsuite:) (\S+)$`)
 	antCounts   = lazy(`^Tests run: (\d+), Failures: (\d+), Errors: (\d+)(?:, Skipped: (\d+))?, Time elapsed:`)
 	antCase     = lazy(`^Testcase: (.+?)(?:\(([\w.$]+)\))?(?: took [\d.,]+ sec|:)(.*)$`)
@@ -36,6 +36,10 @@ func junit4Parse(t *Text, f *finding) {
 		body, next := t.block(i+1, end)
 		i = next - 1
 		fr, msg := javaTrace(body)
+		if m[3] != "" { // a class: its @BeforeClass or @AfterClass
+			f.suite(SuiteFailure{Kind: SuiteHook, Name: m[3], File: fr.file, Line: fr.line, Message: msg})
+			continue
+		}
 		if m[1] == "initializationError" {
 			load++
 			f.suite(SuiteFailure{Kind: SuiteLoad, Name: m[2], File: fr.file, Line: fr.line, Message: msg})
@@ -115,7 +119,12 @@ func antParse(t *Text, f *finding) {
 		f.worse(StateBuildFailed)
 		if m := antBuildPos().FindStringSubmatch(t.Line(failed + 1)); m != nil {
 			f.build(BuildError{File: t.path(m[1]), Line: atoi(m[2]), Message: message(m[3], t.Line(failed+2))})
+		} else {
+			f.build(BuildError{Message: strings.TrimSpace(t.Line(failed + 1))})
 		}
+	case strings.HasSuffix(t.Line(0), " does not exist!"):
+		f.worse(StateBuildFailed)
+		f.build(BuildError{Message: t.Line(0)})
 	case len(a.seen) == 0 && t.FindPrefix("BUILD SUCCESSFUL", 0) >= 0:
 		f.worse(StateNoTests)
 		f.note("ant ended well, but no test suite reported")
@@ -159,6 +168,11 @@ func (a *antRun) line(i int, l string) int {
 	if m := antCrashed().FindStringSubmatch(l); m != nil {
 		a.bad = true
 		a.crashed = a.crashed || m[2] != ""
+		return i
+	}
+	if strings.HasPrefix(l, "Null Test:") { // the class itself does not load
+		_, what := antTag(a.t.Line(i + 2))
+		a.f.suite(SuiteFailure{Kind: SuiteLoad, Name: a.suite, Message: what})
 		return i
 	}
 	m := antCase().FindStringSubmatch(l)
