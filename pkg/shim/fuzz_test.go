@@ -174,6 +174,9 @@ func (c *checker) emit(typ, data string) error {
 		if c.open == "" || gjson.Get(data, "index").Int() != c.index {
 			c.t.Fatalf("delta outside a block: %s", data)
 		}
+		if kind := text(get(data, "delta"), "type"); !takes(c.open, kind) && c.open != "?" {
+			c.t.Fatalf("%s in a block of type %s", kind, c.open)
+		}
 		c.input.WriteString(gjson.Get(data, "delta.partial_json").Str)
 	case "content_block_stop":
 		if c.open == "tool_use" && c.input.Len() > 0 && !gjson.Valid(c.input.String()) {

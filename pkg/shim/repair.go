@@ -35,10 +35,8 @@ type repairer struct {
 	toolSent bool
 
 	stop     string
-	stopSeen bool
 	delta    string // the last message_delta
-	deltas   int
-	ended    bool // message_stop came
+	ended    bool   // message_stop came
 	streamed strings.Builder
 	outBytes int
 }
@@ -82,13 +80,7 @@ func (p *repairer) handle(typ, data string) *failure {
 			p.finish(b, data)
 		}
 	case "message_delta":
-		p.delta = data
-		p.deltas++
-		if d := get(data, "delta"); d != "" {
-			if s := text(d, "stop_reason"); s != "" {
-				p.stop, p.stopSeen = s, true
-			}
-		}
+		p.noteEnd(data)
 	case "message_stop":
 		p.ended = true
 	case "error":
@@ -96,6 +88,16 @@ func (p *repairer) handle(typ, data string) *failure {
 		return &f
 	}
 	return nil
+}
+
+// noteEnd keeps message_delta. Some servers send a second one that holds only the usage.
+func (p *repairer) noteEnd(data string) {
+	stop := text(get(data, "delta"), "stop_reason")
+	if usage := get(data, "usage"); stop == "" && p.stop != "" && usage != "" {
+		p.delta = setMember(p.delta, "usage", usage)
+		return
+	}
+	p.delta, p.stop = data, orElse(stop, p.stop)
 }
 
 // streamFailure reads an error event, wrapped the way Anthropic does or bare.
@@ -124,6 +126,11 @@ func (p *repairer) begin(data string) {
 	if p.cur != nil {
 		p.n.add("missing end of a block added")
 		p.finish(p.cur, "")
+	}
+	if len(p.queue) == 1 && p.queue[0].kind == "text" && strings.TrimSpace(p.queue[0].text.String()) == "" {
+		space := p.queue[0] // white space before something else is no call
+		p.queue = nil
+		p.release(space)
 	}
 	content := get(data, "content_block")
 	b := &outBlock{kind: text(content, "type"), start: data, index: int(gjson.Get(data, "index").Int())}
@@ -190,10 +197,14 @@ func (p *repairer) append(data string) *failure {
 	d := get(data, "delta")
 	kind := text(d, "type")
 	b := p.find(int(gjson.Get(data, "index").Int()))
-	if b == nil || (b.kind == "text") != (kind == "text_delta") && kind != "citations_delta" {
-		if b = p.missingStart(kind, data); b == nil {
+	if b == nil || !takes(b.kind, kind) {
+		if kind == "input_json_delta" {
 			f := failure{class: classTransport, message: "the server sent a piece of a tool call without its beginning"}.shaped()
 			return &f
+		}
+		if b = p.missingStart(kind, data); b == nil {
+			p.n.add("stray " + clip(kind, 30) + " dropped")
+			return nil
 		}
 	}
 	switch kind {
@@ -208,11 +219,25 @@ func (p *repairer) append(data string) *failure {
 	return nil
 }
 
+// takes tells whether a delta can belong to a kind of block.
+func takes(block, delta string) bool {
+	switch delta {
+	case "text_delta":
+		return block == "text"
+	case "input_json_delta":
+		return block != "text" && block != "thinking"
+	case "thinking_delta", "signature_delta":
+		return block == "thinking"
+	default:
+		return true
+	}
+}
+
 // missingStart opens the block a delta belongs to when the server forgot to.
 func (p *repairer) missingStart(kind, data string) *outBlock {
 	blank := map[string]string{"text_delta": `{"type":"text","text":""}`, "thinking_delta": `{"type":"thinking","thinking":"","signature":""}`}[kind]
 	if blank == "" {
-		return p.cur
+		return nil
 	}
 	p.n.add("missing start of a block added")
 	p.begin(`{"type":"content_block_start","index":` + strconv.Itoa(int(gjson.Get(data, "index").Int())) + `,"content_block":` + blank + `}`)
