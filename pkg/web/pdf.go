@@ -24,7 +24,9 @@ const (
 type tempFile struct{ path string }
 
 // remove deletes it. A leftover in the temporary folder harms nobody.
-func (f *tempFile) remove() { _ = os.Remove(f.path) }
+func (f *tempFile) remove() {
+	_ = os.Remove(f.path) //nolint:gosec,nolintlint // the name comes from os.CreateTemp; gosec sees that on some runs only
+}
 
 // savePDF writes a PDF to a temporary file; it never stands in memory.
 func (r *response) savePDF(ctx context.Context, body io.Reader) error {
