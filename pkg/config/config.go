@@ -35,7 +35,7 @@ type Config struct {
 	Delegate Delegate `cfg:"delegate"`
 	Agent    Agent    `cfg:"agent"`
 	Store    Store    `cfg:"store"`
-	AutoUse  []string `cfg:"auto_use" default:"offload, research" tune:"yes" doc:"tools Claude is told to use on its own"`
+	AutoUse  []string `cfg:"auto_use" default:"offload, research" enum:"offload,offload_files,research,delegate,run_agent,local_complete" tune:"yes" doc:"tools Claude is told to use on its own"`
 	Shrink   Shrink   `cfg:"shrink" short:"mode"`
 
 	// Project says what the project contributes and whether it is trusted.

@@ -228,6 +228,7 @@ func TestBadValuesAreNotUsed(t *testing.T) {
 		{`delegate: {link_dirs: ['C:\x']}`, "delegate.link_dirs", "inside the project"},
 		{"auto_use: [[a]]", "auto_use", "plain values"},
 		{"auto_use: {a: b}", "auto_use", "a list"},
+		{"auto_use: [ofload]", "auto_use", "did you mean offload?"},
 		{"shrink: sometimes", "shrink.mode", "off, safe, on"},
 		{"defaults: {setting_sources: [proj]}", "defaults.setting_sources", "did you mean project?"},
 		{"endpoints: {g: {base_url: 'gpu:8000'}}", "endpoints.g.base_url", "http://gpu:8000"},

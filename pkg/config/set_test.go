@@ -47,7 +47,7 @@ func TestSetWritesTheSidecarOnly(t *testing.T) {
 func TestSetRoundTrip(t *testing.T) {
 	t.Parallel()
 	var fromJSON map[string]any
-	dec := json.NewDecoder(strings.NewReader(`{"n": 5, "list": ["a", "b"], "yes": true, "map": {"X-A": "v"}, "entry": {"base_url": "http://e:1", "concurrency": 2}}`))
+	dec := json.NewDecoder(strings.NewReader(`{"n": 5, "list": ["offload", "delegate"], "yes": true, "map": {"X-A": "v"}, "entry": {"base_url": "http://e:1", "concurrency": 2}}`))
 	if err := dec.Decode(&fromJSON); err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +59,9 @@ func TestSetRoundTrip(t *testing.T) {
 	}{
 		{"research.sources", fromJSON["n"], func(c *config.Config) any { return c.Research.Sources }, 5},
 		{"research.sources", "7", func(c *config.Config) any { return c.Research.Sources }, 7},
-		{"auto_use", fromJSON["list"], func(c *config.Config) any { return c.AutoUse }, []string{"a", "b"}},
-		{"auto_use", "a, b", func(c *config.Config) any { return c.AutoUse }, []string{"a", "b"}},
+		{"auto_use", fromJSON["list"], func(c *config.Config) any { return c.AutoUse }, []string{"offload", "delegate"}},
+		{"auto_use", "research, Run_Agent", func(c *config.Config) any { return c.AutoUse }, []string{"research", "run_agent"}},
+		{"shrink.except", "make *, npm ci", func(c *config.Config) any { return c.Shrink.Except }, []string{"make *", "npm ci"}},
 		{"auto_use", "", func(c *config.Config) any { return c.AutoUse }, []string{}},
 		{"research.robots", fromJSON["yes"], func(c *config.Config) any { return c.Research.Robots }, true},
 		{"research.robots", "off", func(c *config.Config) any { return c.Research.Robots }, false},
