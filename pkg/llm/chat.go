@@ -44,8 +44,9 @@ type call struct {
 	think  Think
 	budget int
 
-	last *raw // of the last exchange
-	used Usage
+	last    *raw   // the last complete exchange
+	partial string // what came before the last one failed
+	used    Usage
 	tries,
 	retries int
 	waited time.Duration

@@ -345,7 +345,7 @@ func TestRefusedIsWaitedFor(t *testing.T) {
 	r := registry(t, ep("e", s))
 	c := choose(t, r, Want{})
 	s.Close()
-	_, err := r.Chat(within(t, 500*time.Millisecond), Request{Choice: c, Messages: say("x")})
+	_, err := r.Chat(within(t, 2*time.Second), Request{Choice: c, Messages: say("x")})
 	var te *TransportError
 	if !errors.As(err, &te) || !strings.Contains(err.Error(), "nothing listens") {
 		t.Errorf("got %v, want a TransportError that says the port is closed", err)
@@ -364,7 +364,7 @@ func TestTimeouts(t *testing.T) {
 	}{
 		"first byte": {rep: llmtest.Reply{Hold: never}, set: Settings{FirstByteTimeout: 80 * time.Millisecond}, limit: "first byte"},
 		"idle":       {rep: llmtest.Reply{Text: "one two", PieceHold: never}, set: Settings{IdleTimeout: 80 * time.Millisecond}, limit: "idle", partial: "one "},
-		"deadline":   {rep: llmtest.Reply{Text: "one two", PieceHold: never}, ctx: 600 * time.Millisecond, limit: "deadline"},
+		"deadline":   {rep: llmtest.Reply{Text: "one two", PieceHold: never}, ctx: 2 * time.Second, limit: "deadline", partial: "one "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -40,6 +40,7 @@ func (c *call) converse(ctx context.Context, s *server, w *wireCall, p *plan) (*
 		if err == nil {
 			return out, nil
 		}
+		c.partial = out.text.String()
 		if body := faultBody(err); modelsFault(body) {
 			out.finish = finishUnparsable
 			return out, nil
@@ -166,18 +167,17 @@ func (c *call) refusal(ctx context.Context, s *server, w *wireCall, err error, s
 	return ref, &TransportError{Endpoint: s.Name, Status: st.status, Message: msg}
 }
 
-// ended names the limit that ended a call, or passes the caller's cancellation on.
+// ended names the limit that ended a call, with the text received until then, or
+// passes the caller's cancellation on.
 func (c *call) ended(ctx context.Context, s *server, err error) error {
-	var limit *TimeoutError
+	limit, ok := errors.AsType[*TimeoutError](err)
+	if !ok && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		limit, ok = &TimeoutError{Endpoint: s.Name, Limit: "deadline", After: time.Since(c.start)}, true
+	}
 	switch {
-	case errors.As(err, &limit):
+	case ok:
+		_, limit.Partial = splitReasoning(c.partial)
 		return limit
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		t := &TimeoutError{Endpoint: s.Name, Limit: "deadline", After: time.Since(c.start)}
-		if c.last != nil {
-			t.Partial = c.last.text.String()
-		}
-		return t
 	case ctx.Err() != nil:
 		return fmt.Errorf("call to %s: %w", s.Name, ctx.Err())
 	}

@@ -106,7 +106,6 @@ func (r *Registry) exchange(ctx context.Context, cfg *Settings, s *server, w *wi
 		return out, outer.Err()
 	}
 	if limit, ok := errors.AsType[*TimeoutError](context.Cause(ctx)); ok {
-		limit.Partial = out.text.String()
 		return out, limit
 	}
 	return out, err
