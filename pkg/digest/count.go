@@ -104,7 +104,7 @@ func (c *counter) measure(u *unit, f field) {
 
 func (e *extremes) add(c *counter, m measured) {
 	i := len(e.top)
-	for i > 0 && c.beats(m.value, e.top[i-1].value) {
+	for i > 0 && (c.beats(m.value, e.top[i-1].value) || m.value == e.top[i-1].value && m.no < e.top[i-1].no) {
 		i--
 	}
 	e.top = slices.Insert(e.top, i, m)
@@ -217,15 +217,6 @@ func (c *counter) gather(mask uint32, kind fieldKind) population {
 			e.add(c, m)
 		}
 	}
-	slices.SortStableFunc(e.top, func(a, b measured) int {
-		switch {
-		case c.beats(a.value, b.value):
-			return -1
-		case c.beats(b.value, a.value):
-			return 1
-		}
-		return a.no - b.no
-	})
 	p.top = e.top
 	return p
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 )
@@ -358,6 +359,43 @@ func BenchmarkScanSelect(b *testing.B) {
 		}
 		if _, err := d.Select(b.Context(), "Which request took longest?", Budget{Tokens: 2000}); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// One text answers several questions at once (run with -race).
+func TestConcurrentQuestions(t *testing.T) {
+	t.Parallel()
+	d := scan(t, noise(2000)+"2025-03-04 12:00:00 ERROR [db] deadlock detected\n", Options{})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			s, err := d.Select(t.Context(), fmt.Sprintf("Was there a deadlock %d?", i), Budget{Tokens: 200})
+			if err != nil || !has(s, 2001) {
+				t.Errorf("question %d: %v\n%s", i, err, s.Text())
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// The same question gives the same lines every time: nothing may hang on the order of a map.
+func TestSelectIsRepeatable(t *testing.T) {
+	t.Parallel()
+	d := scan(t, noise(6000), Options{})
+	for _, q := range []string{"Which request was the slowest, and when was the first message queued?", "What went wrong?", "How many lookups hit?"} {
+		first := ""
+		for range 5 {
+			s, err := d.Select(t.Context(), q, Budget{Tokens: 400})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == "" {
+				first = s.Text()
+			}
+			if s.Text() != first {
+				t.Fatalf("%s: two different selections", q)
+			}
 		}
 	}
 }
