@@ -26,7 +26,7 @@ type clientRun struct {
 }
 
 // runClient runs one headless job in dir with nothing of the user's environment.
-func runClient(t *testing.T, s *Shim, addr, dir, prompt string, more ...string) clientRun {
+func runClient(t *testing.T, env []string, dir, prompt string, more ...string) clientRun {
 	t.Helper()
 	bin := os.Getenv("LEGWORK_CLAUDE")
 	if bin == "" {
@@ -41,7 +41,7 @@ func runClient(t *testing.T, s *Shim, addr, dir, prompt string, more ...string) 
 	}, more...)
 	cmd := exec.CommandContext(ctx, bin, append(args, "--", prompt)...)
 	cmd.Dir = dir
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb"}, s.Env(addr)...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb"}, env...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = 5 * time.Second
@@ -107,6 +107,19 @@ func tooling(name, input string) answer { return answer{chunks: toolStream("tool
 
 func TestClientToolJob(t *testing.T) {
 	t.Parallel()
+	t.Run("lean", func(t *testing.T) {
+		t.Parallel()
+		clientToolJob(t, func(env []string) []string { return env })
+	})
+	// A user's own session: cache marks that move, thinking, tools found by search.
+	t.Run("default", func(t *testing.T) {
+		t.Parallel()
+		clientToolJob(t, func(env []string) []string { return append(env[:2:2], "CLAUDE_CODE_MAX_CONTEXT_TOKENS=131072") })
+	})
+}
+
+func clientToolJob(t *testing.T, recipe func([]string) []string) {
+	t.Helper()
 	dir, rec := t.TempDir(), t.TempDir()
 	file := filepath.Join(dir, "a.txt")
 	if err := os.WriteFile(file, []byte("alpha\nbeta\n"), 0o600); err != nil {
@@ -119,8 +132,8 @@ func TestClientToolJob(t *testing.T) {
 		tooling("Bash", `{"command":"cat a.txt > copy.txt","description":"copy"}`),
 		answer{chunks: textStream("end_turn", "all done")})
 	f.count = func(string) (int, string) { return 200, `{"input_tokens":4000}` }
-	s, addr := serveShim(t, Target{BaseURL: f.URL, Route: RouteNative, Kind: LlamaCPP, Window: 32768, CountTokens: true}, Options{RecordDir: rec, Full: true})
-	run := runClient(t, s, addr, dir, "Change beta to gamma in a.txt, then copy it.")
+	s, addr := serveShim(t, Target{BaseURL: f.URL, Route: RouteNative, Kind: LlamaCPP, Window: 131072, CountTokens: true}, Options{RecordDir: rec, Full: true})
+	run := runClient(t, recipe(s.Env(addr)), dir, "Change beta to gamma in a.txt, then copy it.")
 	if run.exit != 0 || gjson.Get(run.result, "is_error").Bool() || gjson.Get(run.result, "result").Str != "all done" {
 		t.Errorf("exit %d, result %s", run.exit, run.result)
 	}
@@ -135,7 +148,7 @@ func TestClientToolJob(t *testing.T) {
 			t.Errorf("request %d: %v", i, err)
 		}
 	}
-	if strings.Contains(bodies[0], dir) && strings.Index(bodies[0], dir) < strings.Index(bodies[0], `"messages"`) {
+	if lean := len(recipe(s.Env(addr))) > 3; lean && (strings.Contains(get(bodies[0], "system"), dir) || strings.Contains(get(bodies[0], "tools"), dir)) {
 		t.Error("the directory's path stands before the first message")
 	}
 	sum := s.Summary()
@@ -157,7 +170,7 @@ func TestClientOverflowCompacts(t *testing.T) {
 		answer{chunks: textStream("end_turn", "finished after compaction")})
 	f.count = func(string) (int, string) { return 200, `{"input_tokens":4000}` }
 	s, addr := serveShim(t, Target{BaseURL: f.URL, Route: RouteNative, Kind: LlamaCPP, Window: 20000, CountTokens: true}, Options{})
-	run := runClient(t, s, addr, dir, "Read a.txt and say what it holds.")
+	run := runClient(t, s.Env(addr), dir, "Read a.txt and say what it holds.")
 	compacted := false
 	for _, e := range run.events {
 		compacted = compacted || gjson.Get(e, "subtype").Str == "compact_boundary"
@@ -183,7 +196,7 @@ func TestClientLateOverflowCompacts(t *testing.T) {
 		answer{chunks: textStream("end_turn", "<summary>read a.txt, it holds alpha</summary>")},
 		answer{chunks: textStream("end_turn", "finished after compaction")})
 	s, addr := serveShim(t, Target{BaseURL: f.URL, Route: RouteNative, Kind: LlamaCPP, Window: 20000}, Options{PingEvery: 50 * time.Millisecond})
-	run := runClient(t, s, addr, dir, "Read a.txt and say what it holds.")
+	run := runClient(t, s.Env(addr), dir, "Read a.txt and say what it holds.")
 	if run.exit != 0 || !strings.HasPrefix(gjson.Get(run.result, "result").Str, "finished") || s.Summary().Outcomes[Overflowed] != 2 {
 		t.Errorf("exit %d, summary %+v, result %s", run.exit, s.Summary(), run.result)
 	}

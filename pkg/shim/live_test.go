@@ -114,7 +114,7 @@ func runLive(t *testing.T, target Target, job liveJob) liveResult {
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, ln) }()
 	t0 := time.Now()
-	run := runClient(t, s, ln.Addr().String(), dir, job.task, "--max-turns", "6")
+	run := runClient(t, s.Env(ln.Addr().String()), dir, job.task, "--max-turns", "6")
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)

@@ -35,7 +35,7 @@ func toolJob(t *testing.T, target Target, cached bool) {
 	t.Helper()
 	dir, rec := t.TempDir(), t.TempDir()
 	s, addr := serveShim(t, target, Options{RecordDir: rec, Full: true})
-	run := runClient(t, s, addr, dir, "Append to the log three times.")
+	run := runClient(t, s.Env(addr), dir, "Append to the log three times.")
 	if run.exit != 0 || gjson.Get(run.result, "is_error").Bool() || !strings.Contains(gjson.Get(run.result, "result").Str, "All done") {
 		t.Errorf("exit %d, result %s", run.exit, clip(run.result, 1500))
 	}
@@ -80,7 +80,7 @@ func TestRealOllama(t *testing.T) {
 	// The model has one thing to say, so the job ends with its turns; every call must have run.
 	dir := t.TempDir()
 	s, addr := serveShim(t, target, Options{})
-	run := runClient(t, s, addr, dir, "Append to the log.", "--max-turns", "3")
+	run := runClient(t, s.Env(addr), dir, "Append to the log.", "--max-turns", "3")
 	got, _ := os.ReadFile(filepath.Join(dir, "log.txt"))
 	sum := s.Summary()
 	t.Logf("log.txt %q, summary %+v", got, sum)
