@@ -40,7 +40,7 @@ func newUpstream(t Target, opt Options) *upstream {
 			DialContext:         (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 			TLSHandshakeTimeout: 15 * time.Second,
 			MaxIdleConns:        256, MaxIdleConnsPerHost: 256,
-			IdleConnTimeout:    20 * time.Second, // servers close idle connections after 5 s and more; a stale one costs a retry
+			IdleConnTimeout:    4 * time.Second, // llama-server and uvicorn close after 5; a request sent into that moment is lost
 			DisableCompression: true,             // a compressed stream would be buffered
 			WriteBufferSize:    64 << 10,
 		}
