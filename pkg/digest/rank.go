@@ -118,6 +118,9 @@ func (r *reading) score(t *tokenizer) {
 		if q.want&wantCount != 0 && g.severity == sevSummary {
 			g.score += 0.2
 		}
+		if q.want&wantVersion != 0 && g.no <= wantedHead && lex > 0 {
+			g.score += 0.25 // what something is stands at its head
+		}
 		switch g.moment {
 		case 1:
 			g.score += 0.15
