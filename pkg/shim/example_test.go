@@ -20,6 +20,7 @@ func Example() {
 	}
 	defer func() { _ = s.Close() }()
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	ln, err := shim.Listen(ctx, 0)
 	if err != nil {
 		fmt.Println(err)

@@ -41,7 +41,7 @@ func newUpstream(t Target, opt Options) *upstream {
 			TLSHandshakeTimeout: 15 * time.Second,
 			MaxIdleConns:        256, MaxIdleConnsPerHost: 256,
 			IdleConnTimeout:    4 * time.Second, // llama-server and uvicorn close after 5; a request sent into that moment is lost
-			DisableCompression: true,             // a compressed stream would be buffered
+			DisableCompression: true,            // a compressed stream would be buffered
 			WriteBufferSize:    64 << 10,
 		}
 	}
