@@ -349,7 +349,7 @@ func (r *Rules) Read(path, cwd string) Decision {
 	if rule := r.readRule(r.Ask, cwd, l); rule != nil {
 		return decided(Ask, *rule, "the rule covers "+path)
 	}
-	if r.inside(cwd, l) || r.readRule(r.Allow, cwd, l) != nil {
+	if r.inside(cwd, l) || r.mayRead(cwd, l) {
 		return Decision{Verdict: None}
 	}
 	d := ask(fmt.Sprintf("%s is outside the working directories", path))

@@ -3,7 +3,6 @@ package claudecode
 import (
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 )
 
@@ -73,10 +72,8 @@ func compilePath(pattern string) *pathPattern {
 		}
 		pattern = strings.TrimPrefix(pattern, "./")
 	}
-	exp := `^` + globPath(strings.TrimSuffix(pattern, "/")) + `(?:/.*)?$`
-	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
-		exp = `(?i)` + exp
-	}
+	// The client ignores case on every system.
+	exp := `(?i)^` + globPath(strings.TrimSuffix(pattern, "/")) + `(?:/.*)?$`
 	var err error
 	if p.re, err = regexp.Compile(exp); err != nil {
 		return nil

@@ -53,7 +53,18 @@ func (r *Rules) readRule(list []Rule, cwd string, l located) *Rule {
 	return nil
 }
 
-// expand returns what an argument names: itself, or the files a pattern matches. Patterns are expanded because a
+// mayRead tells whether a rule allows a path outside: by the name it was asked for and by what it links to, since
+// a link in the project must not borrow the permission of its target.
+func (r *Rules) mayRead(cwd string, l located) bool {
+	for _, rule := range r.Allow {
+		if rule.tool == "Read" && r.matchPath(rule, cwd, l.path) && r.matchPath(rule, realPath(cwd), l.real) {
+			return true
+		}
+	}
+	return false
+}
+
+// expandArg returns what an argument names: itself, or the files a pattern matches. Patterns are expanded because a
 // rule about .env must hold for .e* too; the client does not do that. Without dirs, directories are left out.
 func (r *Rules) expandArg(cwd string, w word, dirs bool) []located {
 	one := r.locate(cwd, w.val)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -147,7 +148,7 @@ func TestRead(t *testing.T) {
 		{"./.env", claudecode.Deny},
 		{"sub/../.env", claudecode.Deny},
 		{filepath.Join(s.project, ".env"), claudecode.Deny},
-		{"sub/.env", claudecode.None},
+		{"sub/.env", claudecode.None}, {".ENV", claudecode.Deny},
 		{"secrets/a/b", claudecode.Deny},
 		{"secrets", claudecode.Deny},
 		{"sub/deep/key.pem", claudecode.Deny},
@@ -183,6 +184,12 @@ func TestReadThroughLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, r.Read("out/x", s.project), claudecode.Ask, "", "outside")
+	lent := newSession(t, setup{User: perms(t, []string{"Read(//etc/**)"}, nil, nil)})
+	lr := claudecode.LoadRules(lent.place)
+	if runtime.GOOS == "linux" { // the session's link points at /etc/hostname
+		want(t, lr.Read("/etc/hosts", lent.project), claudecode.None, "", "")
+		want(t, lr.Read("link", lent.project), claudecode.Ask, "", "outside")
+	}
 	want(t, r.Command("cat out/x", "", s.project), claudecode.Ask, "", "outside")
 }
 
