@@ -1,11 +1,12 @@
 package config_test
 
 import (
-	"legwork/pkg/config"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"legwork/pkg/config"
 )
 
 // world is a machine with a user and one project.

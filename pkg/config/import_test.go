@@ -1,11 +1,12 @@
 package config_test
 
 import (
-	"legwork/pkg/config"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"legwork/pkg/config"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -2,7 +2,6 @@ package config_test
 
 import (
 	"fmt"
-	"legwork/pkg/config"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"legwork/pkg/config"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"legwork/pkg/fsx"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"legwork/pkg/fsx"
 
 	"gopkg.in/yaml.v3"
 )

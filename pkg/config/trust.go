@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"legwork/pkg/fsx"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"legwork/pkg/fsx"
 
 	"gopkg.in/yaml.v3"
 )

@@ -1,11 +1,12 @@
 package config_test
 
 import (
-	"legwork/pkg/config"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"legwork/pkg/config"
 
 	"github.com/google/go-cmp/cmp"
 )
