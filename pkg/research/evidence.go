@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -102,9 +103,12 @@ func addInitial(initials []byte, t token) []byte {
 // flatten makes quotes comparable: lower case, one space, plain quotes, no marks
 // of emphasis.
 func flatten(s string) string {
-	s = strings.NewReplacer("*", "", "_", "", "`", "", "’", "'", "‘", "'", "“", "\"", "”", "\"", "–", "-", "—", "-", "\u00a0", " ").Replace(strings.ToLower(s))
-	return strings.Join(strings.Fields(s), " ")
+	return strings.Join(strings.Fields(flattener().Replace(strings.ToLower(s))), " ")
 }
+
+var flattener = sync.OnceValue(func() *strings.Replacer {
+	return strings.NewReplacer("*", "", "_", "", "`", "", "’", "'", "‘", "'", "“", "\"", "”", "\"", "–", "-", "—", "-", "\u00a0", " ")
+})
 
 // candidates are the pieces that share most with a claim.
 func (e *evidence) candidates(claim claimTerms) []int {

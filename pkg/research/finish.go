@@ -3,11 +3,13 @@ package research
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // finish fills the lists of the result once the last answer stands.
 func (r *run) finish() {
-	quotes := map[int]string{}
+	quotes := map[int][]string{}
+	cited := map[int]bool{}
 	verdicts := map[string]int{}
 	for _, c := range r.result.Claims {
 		verdicts[c.Verdict]++
@@ -15,25 +17,22 @@ func (r *run) finish() {
 			continue
 		}
 		for i, n := range c.Sources {
-			if _, ok := quotes[n]; !ok {
-				quotes[n] = ""
-			}
-			if i == 0 && len(c.Quote) > len(quotes[n]) {
-				quotes[n] = c.Quote
+			cited[n] = true
+			if i == 0 && c.Quote != "" && !slices.Contains(quotes[n], c.Quote) {
+				quotes[n] = append(quotes[n], c.Quote)
 			}
 		}
 	}
 	for _, s := range r.sources {
-		quote, cited := quotes[s.n]
 		out := Source{
 			N: s.n, URL: s.page.Final, Title: s.page.Title, Published: s.page.Published, Status: Read, Kind: string(s.page.Kind),
-			Words: s.page.Words, Shown: s.shown, Cut: s.page.Cut, Cached: s.page.Cached, Cited: cited,
+			Words: s.page.Words, Shown: s.shown, Cut: s.page.Cut, Cached: s.page.Cached, Cited: cited[s.n],
 		}
 		if s.snippet {
 			out.Status, out.Why = SnippetOnly, s.why
 		}
 		if !r.result.Extractive { // there the answer itself is the quote
-			out.Quote = quote
+			out.Quote = joinQuotes(quotes[s.n])
 		}
 		if commands().MatchString(s.page.Text) {
 			r.note(fmt.Sprintf("page %d contains text that gives orders to AI models; it was treated as data", s.n))
@@ -64,4 +63,20 @@ func (r *run) finish() {
 	if r.deps.Model == nil && r.deps.NoModel != "" {
 		r.note("no model: " + r.deps.NoModel)
 	}
+}
+
+// quoteRunes is the length of the line of passages behind one source.
+const quoteRunes = 360
+
+// joinQuotes puts the passages behind a number on one line, as many as fit.
+func joinQuotes(quotes []string) string {
+	if len(quotes) == 0 {
+		return ""
+	}
+	each := max(100, quoteRunes/min(len(quotes), 3))
+	var parts []string
+	for _, q := range quotes[:min(len(quotes), 3)] {
+		parts = append(parts, oneLine(q, each))
+	}
+	return strings.Join(parts, " ⏐ ")
 }

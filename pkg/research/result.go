@@ -28,7 +28,7 @@ type Source struct {
 	Cut       string    `json:"cut,omitempty"`    // why the page's text ends early
 	Cached    bool      `json:"cached,omitempty"` //
 	Cited     bool      `json:"cited"`
-	// Quote is the passage behind the citation, on one line; "" when not cited.
+	// Quote are the passages behind the citations, on one line; "" when not cited.
 	Quote string `json:"quote,omitempty"`
 }
 

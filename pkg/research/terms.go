@@ -88,9 +88,9 @@ func versionLetter(s string, i int) bool {
 
 func newToken(raw string, start int) token {
 	lower := strings.ToLower(raw)
-	lower = strings.NewReplacer("’", "'").Replace(lower)
-	for _, suffix := range []string{"'s", "'"} {
-		lower = strings.TrimSuffix(lower, suffix)
+	if strings.ContainsAny(lower, "'’") {
+		lower = strings.ReplaceAll(lower, "’", "'")
+		lower = strings.TrimSuffix(strings.TrimSuffix(lower, "'s"), "'")
 	}
 	t := token{term: lower, raw: raw, start: start, digit: raw[0] >= '0' && raw[0] <= '9'}
 	if !t.digit {

@@ -16,7 +16,7 @@ const minWords = 25
 // Readability copies the tree and its cost grows with the square of size and
 // depth; pages beyond these bounds are read by their own main element.
 const (
-	maxTags          = 250_000
+	maxTags          = 150_000
 	maxReadableTags  = 40_000
 	maxReadableDepth = 70
 )
