@@ -60,10 +60,12 @@ func TestAnswers(t *testing.T) {
 		{"A08 lines and letters cut anywhere", cutEverywhere(strings.Join(textStream("end_turn", "grüße 🙂"), "")), "[text:grüße 🙂] end_turn", ""},
 		{"CRLF and comments", []string{strings.ReplaceAll(": hello\n\n"+strings.Join(textStream("end_turn", "x"), ""), "\n", "\r\n")}, "[text:x] end_turn", ""},
 		{"a second delta with the usage only", append(append(textStream("end_turn", "hi")[:5:5], ev(`{"type":"message_delta","delta":{},"usage":{"output_tokens":9}}`)), ev(`{"type":"message_stop"}`)), "[text:hi] end_turn", ""},
-		{"white space before a printed call", append([]string{start, ev(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`),
+		{"white space before a printed call", append([]string{
+			start, ev(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`),
 			ev(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\n\n"}}`), ev(`{"type":"content_block_stop","index":0}`),
 			ev(`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`), ev(`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":` + quote(callText) + `}}`),
-			ev(`{"type":"content_block_stop","index":1}`)}, textStream("end_turn")[3:]...), "[text:\n\n " + called[1:], "became a tool call"},
+			ev(`{"type":"content_block_stop","index":1}`),
+		}, textStream("end_turn")[3:]...), "[text:\n\n " + called[1:], "became a tool call"},
 		{"thinking before a call", append([]string{
 			start, ev(`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`),
 			ev(`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}`), ev(`{"type":"content_block_stop","index":0}`),

@@ -239,3 +239,45 @@ func BenchmarkSplice100KB(b *testing.B) {
 		r.splice(spliceRules{local: true}, &notes{})
 	}
 }
+
+// waiting holds every request until released, as a server does that reads a long prompt.
+type waiting struct{ arrived, release chan struct{} }
+
+func (w waiting) RoundTrip(r *http.Request) (*http.Response, error) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	w.arrived <- struct{}{}
+	<-w.release
+	return canned(strings.Join(textStream("end_turn", "a"), "")).RoundTrip(r)
+}
+
+// BenchmarkHeld reports what requests in flight hold, as a multiple of their size.
+func BenchmarkHeld(b *testing.B) {
+	const flights = 20
+	body := longBody(1 << 20)
+	for b.Loop() {
+		w := waiting{make(chan struct{}), make(chan struct{})}
+		s, err := New(Target{BaseURL: "http://127.0.0.1:1", Route: RouteNative}, Options{Transport: w})
+		if err != nil {
+			b.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		var wg sync.WaitGroup
+		for range flights {
+			wg.Go(func() {
+				req := httptest.NewRequestWithContext(b.Context(), http.MethodPost, "/v1/messages", strings.NewReader(body))
+				req.Header.Set("X-Api-Key", s.Token())
+				s.ServeHTTP(httptest.NewRecorder(), req)
+			})
+		}
+		for range flights {
+			<-w.arrived
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(flights)/float64(len(body)), "x-request")
+		close(w.release)
+		wg.Wait()
+	}
+}
