@@ -25,6 +25,8 @@ type counter struct {
 type maskStat struct {
 	count       int
 	first, last nearby
+	opening     uint64 // of the first line
+	alike       int    // lines with that opening; kept only when the first or last is asked for
 }
 
 type fieldKey struct {
@@ -76,6 +78,15 @@ func (c *counter) sight(in map[uint32]*maskStat, mask uint32, u *unit) {
 		in[mask] = s
 	}
 	s.count++
+	if c.q.want&(wantFirst|wantLast) != 0 {
+		h := openingHash(u.text)
+		if s.opening == 0 {
+			s.opening = h
+		}
+		if s.opening == h {
+			s.alike++
+		}
+	}
 	if c.q.want&wantLast != 0 {
 		s.last = near(u.no, u.text, 0)
 	}

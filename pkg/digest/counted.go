@@ -101,7 +101,9 @@ func (c *counter) knownIn(mask uint32) bool {
 func (c *counter) spell(mask uint32) string {
 	var w []string
 	for mk := mask; mk != 0; mk &= mk - 1 {
-		if k := c.q.concepts[bits.TrailingZeros32(mk)]; !k.pair {
+		k := c.q.concepts[bits.TrailingZeros32(mk)]
+		part := slices.ContainsFunc(w, func(s string) bool { return strings.Contains(s, k.text) }) // of a name or phrase
+		if !k.pair && !part {
 			w = append(w, k.text)
 		}
 	}
@@ -203,13 +205,8 @@ func (c *counter) firstLast(r *reading) (Counted, bool) {
 	if !ok || need == 0 {
 		return Counted{}, false
 	}
-	for i, k := range c.q.concepts { // words side by side in the question should be so in the line
-		if n, _, _ := ends(c.exact, need|1<<i); k.pair && n > 0 {
-			need |= 1 << i
-		}
-	}
 	n, first, last := ends(c.exact, need)
-	if n < 2 {
+	if n < 2 || !c.alike(need, n) {
 		return Counted{}, false
 	}
 	out := Counted{Rule: fmt.Sprintf("of %s lines that hold all of %s", thousands(n), c.spell(need))}
@@ -226,6 +223,20 @@ func (c *counter) firstLast(r *reading) (Counted, bool) {
 		out.Lines = append(out.Lines, r.line(last, wholeShown, 1))
 	}
 	return out, out.Kind != ""
+}
+
+// alike is true when most of the n lines that match mask begin the same way. Lines of several kinds that
+// happen to hold the words have no first one that means anything.
+func (c *counter) alike(mask uint32, n int) bool {
+	by := map[uint64]int{}
+	most := 0
+	for m, s := range c.exact {
+		if m&mask == mask {
+			by[s.opening] += s.alike
+			most = max(most, by[s.opening])
+		}
+	}
+	return 10*most >= 7*n
 }
 
 var (
