@@ -145,26 +145,27 @@ func (e *evidence) candidates(claim claimTerms) []int {
 }
 
 // windows are the places around a piece that are read as one: up to three
-// sentences of a section, a single row, a few lines of code.
+// sentences of a section, four of a paragraph, a single row, a few lines of code.
 func (e *evidence) windows(i int) [][2]int {
 	out := [][2]int{{i, i}}
 	p := e.pieces[i]
 	if p.kind == rowPiece {
 		return out
 	}
-	reach := 2
+	reach := 3
 	if p.kind == codePiece {
 		reach = 4
 	}
-	joins := func(j int) bool {
-		return j >= 0 && j < len(e.pieces) && e.pieces[j].section == p.section && e.pieces[j].kind != rowPiece
+	joins := func(j, distance int) bool {
+		return j >= 0 && j < len(e.pieces) && e.pieces[j].section == p.section && e.pieces[j].kind != rowPiece &&
+			(distance < 3 || e.pieces[j].block == p.block)
 	}
 	for before := range reach + 1 {
-		if before > 0 && !joins(i-before) {
+		if before > 0 && !joins(i-before, before) {
 			break
 		}
 		for after := range reach + 1 - before {
-			if after > 0 && !joins(i+after) {
+			if after > 0 && !joins(i+after, before+after) {
 				break
 			}
 			if before+after > 0 {

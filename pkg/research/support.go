@@ -78,19 +78,18 @@ func (c *checker) missing(claim claimTerms, page *evidence, best support) string
 	return "nothing about it there"
 }
 
-// hasCode looks for a code span as it stands, else for all its words: a writer
-// joins an option and its value.
+// hasCode looks for a code span as it stands, else for each of its words: a
+// writer joins an option and its value, and puts () behind a function.
 func (e *evidence) hasCode(span string) bool {
 	if strings.Contains(e.flat, span) {
 		return true
 	}
-	tokens := tokenize(span)
-	for _, t := range tokens {
-		if len(e.where[t.term]) == 0 && !e.context[t.term] {
+	for word := range strings.FieldsSeq(span) {
+		if !strings.Contains(e.flat, strings.TrimSuffix(word, "()")) {
 			return false
 		}
 	}
-	return len(tokens) > 1
+	return true
 }
 
 // holds reports whether a figure stands in a place or in the heading above it.
@@ -107,7 +106,8 @@ func (e *evidence) holds(f figure, place support) bool {
 // what the claim speaks of, and f for something else: "1 when a row could not be
 // parsed, 3 when a file could not be opened".
 func (e *evidence) otherFigure(claim claimTerms, f figure, place support) bool {
-	own, other := -1.0, -1.0
+	own, other, stands := -1.0, -1.0, false
+	claimed := slices.Concat(claim.figures, claim.counted)
 	for i := max(place.from, 0); i <= place.to && place.from >= 0; i++ {
 		if e.pieces[i].kind != prosePiece {
 			return false
@@ -123,15 +123,17 @@ func (e *evidence) otherFigure(claim claimTerms, f figure, place support) bool {
 					counted[t.term] = true
 				}
 			}
+			here := f.in(figures)
+			stands = stands || here
 			switch {
-			case f.in(figures):
+			case here || slices.ContainsFunc(figures, func(o figure) bool { return o.in(claimed) }):
 				own = max(own, share)
-			case rival(f, figures, append(claim.figures, claim.counted...)):
+			case rival(f, figures, claimed):
 				other = max(other, share)
 			}
 		}
 	}
-	return own >= 0 && own < 0.1*claim.total && other > own+0.25*claim.total
+	return stands && own < 0.1*claim.total && other > own+0.25*claim.total
 }
 
 // rival reports whether a figure that the claim does not hold could stand for f.
