@@ -103,6 +103,7 @@ func ctestCases(t *Text) []ctestCase {
 			}
 			out = append(out, ctestCase{number: m[1], name: m[2], verdict: verdict, output: byNumber[m[1]]})
 			tail = len(out) - 1
+			delete(byNumber, m[1])
 			continue
 		}
 		if m := ctestPrefix().FindStringSubmatch(l); m != nil {

@@ -9,6 +9,8 @@ var (
 	assertMsvc  = lazy(`^Assertion failed: (.*), file (.+?), line (\d+)$`)
 	// killedLine is what a shell says of a child that died of a signal.
 	killedLine = lazy(`^(?:(\S+): line (\d+): +\d+ |\[\d+\][ +-]+\d* *)?(Segmentation fault|Aborted|Killed|Bus error|Illegal instruction|Floating point exception|Terminated|Trace/breakpoint trap|Abort trap: 6|Segmentation fault: 11|Killed: 9|Terminated: 15)(?: +\(core dumped\))?(?: +(.*))?$`)
+	// killedWords are what killedLine looks for.
+	killedWords = []string{"Segmentation fault", "Aborted", "Killed", "Bus error", "Illegal instruction", "Floating point exception", "Terminated", "Trace/breakpoint trap", "Abort trap"}
 	// nativeWords begin lines that only a dying process prints.
 	nativeWords = []string{
 		"terminate called after throwing an instance of ", "terminate called without an active exception", "libc++abi: terminating", "pure virtual method called",
@@ -38,7 +40,7 @@ func nativeAssert(t *Text, l string) (Failure, bool) {
 }
 
 func nativeCrashParser() parser {
-	return parser{name: "native", kind: kindCrash,
+	return parser{name: "native", kind: kindCrash, marks: append(append([]string{"Assertion "}, killedWords...), nativeWords...),
 		sniff: func(t *Text) match {
 			if t.ExitOK() {
 				return match{}
@@ -76,7 +78,7 @@ func nativeDeath(t *Text, l string) (x Failure, strong, ok bool) {
 			return Failure{Message: l}, true, true
 		}
 	}
-	if l == "" || l[0] == ' ' || !strings.ContainsAny(l[:1], "SAKBIFT[/.abcdefghijklmnopqrstuvwxyz") {
+	if l == "" || l[0] == ' ' || !containsAny(l, killedWords) {
 		return x, false, false
 	}
 	if m := killedLine().FindStringSubmatch(l); m != nil && (m[4] == "" || m[1] != "") {
@@ -87,4 +89,13 @@ func nativeDeath(t *Text, l string) (x Failure, strong, ok bool) {
 		return x, false, true
 	}
 	return x, false, false
+}
+
+func containsAny(s string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(s, w) {
+			return true
+		}
+	}
+	return false
 }

@@ -72,8 +72,12 @@ func proveParse(t *Text, f *finding) {
 		f.worse(StateBuildFailed)
 	}
 	diags := perlDiags(t)
+	byFile := map[string][]perlDiag{}
+	for _, d := range diags {
+		byFile[t.path(d.file)] = append(byFile[t.path(d.file)], d)
+	}
 	for _, p := range files {
-		proveFailures(t, p, diags, f)
+		proveFailures(t, p, diags, byFile[p.name], f)
 		if p.failed == 0 && p.parsed == "" && p.signal == "" && p.exited > 0 {
 			f.suite(SuiteFailure{Kind: SuiteCrash, Name: p.name, File: p.name, Message: p.name + ": all tests passed, then exit " + strconv.Itoa(p.exited)})
 			continue
@@ -185,13 +189,7 @@ func perlDiags(t *Text) []perlDiag {
 
 // proveFailures names the failed tests of one file: the report has the numbers,
 // the diagnostics (printed in the same order) the names.
-func proveFailures(t *Text, p proveFile, diags []perlDiag, f *finding) {
-	var own []perlDiag
-	for _, d := range diags {
-		if t.path(d.file) == p.name {
-			own = append(own, d)
-		}
-	}
+func proveFailures(t *Text, p proveFile, diags, own []perlDiag, f *finding) {
 	if len(own) != len(p.numbers) && len(diags) == len(p.numbers) {
 		own = diags
 	}

@@ -30,7 +30,7 @@ func pyCheckers() []parser {
 		{name: "pylint", kind: kindBuild, marks: []string{"************* Module ", "Your code has been rated", `"message-id"`, `"messageId"`}, sniff: pylintSniff, parse: pylintParse},
 		{name: "pyright", kind: kindBuild, marks: []string{" - error: ", " errors, ", " error, ", `"generalDiagnostics"`}, sniff: pyrightSniff, parse: pyrightParse},
 		{name: "ruff", kind: kindBuild, marks: []string{"All checks passed!", "--> ", "Found ", "::error title=", `"noqa_row"`}, sniff: ruffSniff, parse: ruffParse},
-		{name: "flake8", kind: kindBuild, sniff: flakeSniff, parse: flakeParse},
+		{name: "flake8", kind: kindBuild, marks: []string{".py:"}, sniff: flakeSniff, parse: flakeParse},
 		{name: "black", kind: kindBuild, marks: []string{"ould reformat", "would be reformatted", "would be left unchanged"}, sniff: blackSniff, parse: blackParse},
 	}
 }
