@@ -114,6 +114,7 @@ func (x *exchange) splice() {
 	}
 	x.spliced = &notes{}
 	x.req.splice(x.s.rules(), x.spliced)
+	x.req.conv = conversation{} // the forwarded body is all that is needed while the server works
 }
 
 func (s *Shim) rules() spliceRules {

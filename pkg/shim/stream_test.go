@@ -155,7 +155,7 @@ func TestEndsAtMessageStop(t *testing.T) {
 func TestStalls(t *testing.T) {
 	t.Parallel()
 	never := make(chan struct{})
-	short := func(_ *Target, o *Options) { o.FirstByte, o.Idle = 500*time.Millisecond, 500*time.Millisecond }
+	short := func(_ *Target, o *Options) { o.FirstByte, o.Idle = 1500*time.Millisecond, 1500*time.Millisecond }
 	for name, a := range map[string]answer{
 		"before the first byte": {before: time.Hour},
 		"before content":        {after: silent(never)},
@@ -174,10 +174,10 @@ func TestStalls(t *testing.T) {
 		})
 	}
 	comments := answer{after: func(ctx context.Context, w http.ResponseWriter) {
-		for range 15 {
+		for range 20 {
 			_, _ = io.WriteString(w, ": still here\n\n")
 			_ = http.NewResponseController(w).Flush()
-			_ = sleep(ctx, 50*time.Millisecond)
+			_ = sleep(ctx, 100*time.Millisecond)
 		}
 		_, _ = io.WriteString(w, strings.Join(textStream("end_turn", "hi"), ""))
 	}}
