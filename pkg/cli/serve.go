@@ -66,11 +66,13 @@ func runMCP(ctx context.Context, a *app, _ []string) error {
 		a.log.Error("configuration", "err", err)
 	}
 	a.adoptChildren()
+	h := &hooks{app: a, session: &mcpserver.Session{}}
 	srv, err := mcpserver.New(mcpserver.Options{
 		Version: version, AutoUse: autoUse, Children: a.children, Logger: a.log,
 		Verbs: &mcpserver.Verbs{
-			Offload: a.offload, Research: a.research, Models: a.modelsText, Configure: a.configure, Complete: a.complete,
+			Offload: h.offload, Research: a.research, Models: a.modelsText, Configure: a.configure, Complete: a.complete,
 			RegisterEndpoint: a.registerEndpoint, RegisterModel: a.registerModel, RequestModel: a.requestModel,
+			Session: h.session, Shrink: h.shrink, Failure: h.failure, Permission: h.permission,
 		},
 	})
 	if err != nil {

@@ -86,8 +86,11 @@ func (s *Server) handler(t tool) server.ToolHandlerFunc {
 		ctx, done := s.book.begin(ctx, req.Params.RequestState)
 		defer done()
 		var token any
-		if req.Params.Meta != nil {
-			token = req.Params.Meta.ProgressToken
+		if m := req.Params.Meta; m != nil {
+			token = m.ProgressToken
+			if id, ok := m.AdditionalFields["claudecode/toolUseId"].(string); ok {
+				ctx = context.WithValue(ctx, toolUseKey{}, id)
+			}
 		}
 		report := startReporter(s.out, token, t.name)
 		defer report.end()

@@ -56,6 +56,13 @@ func define[In any](name, title string, h hints, fn func(ctx context.Context, v 
 	}
 }
 
+// hook makes a tool that only our own hooks call.
+func hook[In any](name string, fn func(ctx context.Context, v *Verbs, in In, progress func(string)) (string, error)) tool {
+	t := define(name, name, hints{readOnly: true, idempotent: true}, fn)
+	t.hidden = true
+	return t
+}
+
 // argumentError is what is wrong with a call's arguments, in words for the model.
 type argumentError struct{ msg string }
 
@@ -119,9 +126,11 @@ func (t tool) published(alwaysLoad bool) (mcp.Tool, error) {
 	if err != nil {
 		return mcp.Tool{}, err
 	}
-	text, err := descriptions.ReadFile("descriptions/" + t.name + ".md")
-	if err != nil {
-		return mcp.Tool{}, err
+	var text []byte
+	if !t.hidden {
+		if text, err = descriptions.ReadFile("descriptions/" + t.name + ".md"); err != nil {
+			return mcp.Tool{}, err
+		}
 	}
 	out := mcp.NewToolWithRawSchema(t.name, strings.TrimSpace(string(text)), schema)
 	out.Annotations = mcp.ToolAnnotation{

@@ -21,6 +21,12 @@ type Verbs struct {
 	RegisterEndpoint func(ctx context.Context, in EndpointInput) (string, error)
 	RegisterModel    func(ctx context.Context, in ModelInput) (string, error)
 	RequestModel     func(ctx context.Context, model string) (string, error)
+
+	// What the hooks call. Shrink returns nil to leave a result alone, Permission "" for no opinion.
+	Session    *Session
+	Shrink     func(ctx context.Context, in BashResult) (*Replacement, error)
+	Failure    func(ctx context.Context, in BashResult) string
+	Permission func(ctx context.Context, in PermissionInput) (verdict, reason string)
 }
 
 // allTools is every tool there is.
@@ -37,6 +43,9 @@ func allTools() []tool {
 		define("register_endpoint", "Register model server", settings, runRegisterEndpoint),
 		define("register_model", "Register model", settings, runRegisterModel),
 		define("configure", "legwork settings", settings, runConfigure),
+		hook("hook_shrink", runShrink),
+		hook("hook_failure", runFailure),
+		hook("hook_permission", runPermission),
 	}
 }
 

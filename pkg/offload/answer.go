@@ -232,7 +232,7 @@ func (c *call) withFacts(text string) string {
 	if c.res.Run == nil {
 		return text
 	}
-	return strings.Join(runLines(c.res.Run, 12, 600), "\n") + "\n" + text
+	return strings.Join(c.res.Run.Lines(runners.Render{IDs: maxIDs, Messages: 12, Limit: 600}), "\n") + "\n" + text
 }
 
 // askParts asks about each part by itself, as many at once as there are slots, then about the answers.

@@ -71,7 +71,7 @@ func Digest(ctx context.Context, open func() (io.ReadCloser, error), q DigestReq
 
 // fill sets Text and Kept: the parsed facts, then the best lines, never more than the text itself.
 func (d *Digested) fill(ctx context.Context, doc *digest.Doc, open func() (io.ReadCloser, error), q DigestRequest) error {
-	facts := runLines(&d.Result, maxIDs, maxShown)
+	facts := d.Lines(runners.Render{Messages: maxIDs, Limit: maxShown})
 	budget := q.Budget - len(strings.Join(facts, "\n"))/3
 	sel, err := doc.Select(ctx, q.Question, digest.Budget{Tokens: max(budget, 50)})
 	if err != nil && !errors.Is(err, digest.ErrReopen) {

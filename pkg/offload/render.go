@@ -31,7 +31,7 @@ func (r *Result) Text() string {
 	var b strings.Builder
 	b.WriteString(r.facts() + "\n")
 	if r.Run != nil {
-		for _, l := range runLines(r.Run, maxMessages, maxShown) {
+		for _, l := range r.Run.Lines(runners.Render{IDs: maxIDs, Messages: maxMessages, Limit: maxShown}) {
 			b.WriteString(l + "\n")
 		}
 	}
@@ -160,94 +160,4 @@ func shownLine(l Line) string {
 		s += fmt.Sprintf("  (×%d between L%d and L%d)", l.Count, l.First, l.Last)
 	}
 	return s
-}
-
-// runLines renders what a runner or compiler said: the counts, then each failure once.
-func runLines(r *runners.Result, messages, limit int) []string {
-	if r.State == runners.StateUnknown {
-		return nil
-	}
-	out := []string{headline(r)}
-	left := messages
-	for _, s := range r.Suites {
-		out = append(out, item(strings.TrimSpace(s.Kind+" "+s.Name), s.File, s.Line, s.Message, &left, limit))
-	}
-	for i, f := range r.Failures {
-		if i == maxIDs {
-			out = append(out, fmt.Sprintf("… and %d more failures", len(r.Failures)-i))
-			break
-		}
-		out = append(out, item(f.ID, f.File, f.Line, f.Message, &left, limit))
-	}
-	for i, e := range r.BuildErrors {
-		if i == maxIDs {
-			out = append(out, fmt.Sprintf("… and %d more errors", len(r.BuildErrors)-i))
-			break
-		}
-		left = max(left, 1) // a compiler's message is its whole content
-		out = append(out, item("", e.File, e.Line, e.Message, &left, limit))
-	}
-	return out
-}
-
-func headline(r *runners.Result) string {
-	words := map[runners.State]string{
-		runners.StatePassed: "passed", runners.StateFailed: "FAILED", runners.StateNoTests: "NO TESTS RAN",
-		runners.StateDidNotFinish: "DID NOT FINISH", runners.StateBuildFailed: "BUILD FAILED",
-	}
-	s := r.Runner + ": " + words[r.State]
-	var n []string
-	for _, c := range []struct {
-		n    *int
-		word string
-	}{
-		{r.Tests.Passed, "passed"},
-		{r.Tests.Failed, "failed"},
-		{r.Tests.Errors, "errors"},
-		{r.Tests.Skipped, "skipped"},
-		{r.Tests.Todo, "todo"},
-	} {
-		if c.n != nil && (*c.n > 0 || c.word == "passed" || c.word == "failed") {
-			n = append(n, fmt.Sprintf("%d %s", *c.n, c.word))
-		}
-	}
-	if len(n) > 0 {
-		s += " (" + strings.Join(n, ", ") + ")"
-	}
-	return s
-}
-
-func item(id, file string, line int, message string, left *int, limit int) string {
-	s := "✗ " + id
-	if file != "" {
-		at := file
-		if line > 0 {
-			at = fmt.Sprintf("%s:%d", file, line)
-		}
-		if id == "" {
-			s += at
-		} else if !strings.HasPrefix(id, at) {
-			s += " (" + at + ")"
-		}
-	}
-	if message == "" || *left <= 0 {
-		return s
-	}
-	*left--
-	return s + ": " + indent(cutText(message, limit))
-}
-
-func indent(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ") }
-
-// cutText shortens a message at a line end where it can, and states the cut.
-func cutText(s string, limit int) string {
-	if len(s) <= limit+40 {
-		return s
-	}
-	cut := s[:limit]
-	if i := strings.LastIndexByte(cut, '\n'); i > limit/2 {
-		cut = cut[:i]
-	}
-	cut = strings.ToValidUTF8(cut, "")
-	return fmt.Sprintf("%s [… %d more bytes]", cut, len(s)-len(cut))
 }

@@ -34,6 +34,12 @@ func allow(tools ...string) string {
 	return "--allowedTools=" + strings.Join(tools, ",")
 }
 
+// allowBash gives the user a rule for Bash, which our commands obey.
+func allowBash(t *testing.T, c *claude.Client, rule string) {
+	t.Helper()
+	write(t, filepath.Join(c.Dir, ".claude", "settings.local.json"), fmt.Sprintf(`{"permissions":{"allow":[%q]}}`, rule))
+}
+
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	c := claude.New(t)
@@ -51,6 +57,7 @@ func TestOffloadInstalledFromGit(t *testing.T) {
 	c := claude.New(t)
 	install(t, c, gitURL(t, plugin(t)))
 	copyFile(t, "../../examples/failing/run.sh", filepath.Join(c.Dir, "run.sh"), 0o644)
+	allowBash(t, c, "Bash(sh run.sh)")
 	b := backend.New(t,
 		backend.Turn{Text: "I will have it read.", Tools: []backend.Tool{call("offload", map[string]any{
 			"command": "sh run.sh", "question": "which test fails, and why?",
@@ -190,6 +197,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	t.Parallel()
 	c := claude.New(t)
 	install(t, c, plugin(t))
+	allowBash(t, c, "Bash")
 	b := backend.New(t, backend.Turn{Tools: []backend.Tool{call("offload", map[string]any{
 		"command": "touch started; sleep 600 & sleep 601; echo never", "question": "what happened?",
 	})}})

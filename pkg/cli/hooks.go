@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"time"
+
+	"legwork/pkg/claudecode"
+	"legwork/pkg/config"
+	"legwork/pkg/ledger"
+	"legwork/pkg/llm"
+	"legwork/pkg/mcpserver"
+	"legwork/pkg/offload"
+	"legwork/pkg/shrink"
+)
+
+// hooks are the functions behind Claude Code's hooks, for one session.
+type hooks struct {
+	app     *app
+	session *mcpserver.Session
+}
+
+// shrink answers the hook after a successful Bash command.
+func (h *hooks) shrink(ctx context.Context, in mcpserver.BashResult) (*mcpserver.Replacement, error) {
+	cfg, err := h.app.load()
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	out := shrink.Output{
+		Command: in.Command, Stdout: in.Stdout, Stderr: in.Stderr, Persisted: in.Persisted, Dir: in.Dir,
+		Special: in.Interrupted == "true" || in.IsImage == "true",
+	}
+	s, err := shrink.Bash(ctx, cfg.Shrink, out, func() string { return h.whole(in) })
+	if err != nil {
+		h.app.log.Warn("shrink", "err", err)
+	}
+	if err != nil || s == nil {
+		return nil, err
+	}
+	h.record(ctx, cfg, in, s, time.Since(start))
+	return &mcpserver.Replacement{
+		Text:    s.Text,
+		Message: fmt.Sprintf("legwork folded %d bytes of output to %d (%s); LEGWORK_RAW=1 before a command keeps it whole", s.Raw, len(s.Text), s.Rule),
+	}, nil
+}
+
+// whole is where all of a result can be read: the client's own file, or one of ours beside it.
+func (h *hooks) whole(in mcpserver.BashResult) string {
+	if in.Persisted != "" {
+		return in.Persisted
+	}
+	text := in.Stdout
+	if in.Stderr != "" {
+		text = strings.TrimRight(text, "\n") + "\n" + in.Stderr
+	}
+	name := fmt.Sprintf("legwork-%x.txt", sha256.Sum256([]byte(text)))
+	path, err := claudecode.PublishText(in.Transcript, text, name[:16]+".txt")
+	if err != nil {
+		h.app.log.Warn("shrink: the whole text could not be kept", "err", err)
+		return ""
+	}
+	return path
+}
+
+func (h *hooks) record(ctx context.Context, cfg *config.Config, in mcpserver.BashResult, s *shrink.Shrunk, took time.Duration) {
+	state, err := config.StateHome(h.app.env)
+	if err != nil || !cfg.Store.Ledger {
+		return
+	}
+	base := int64(len(in.Stdout)+len(in.Stderr)) / 4
+	if in.Persisted != "" {
+		base = 550 // what the client shows of a long success
+	}
+	err = ledger.New(state).Append(ctx, ledger.Run{
+		Tool: "shrink", OK: true, Outcome: ledger.Done, BaseTok: base, ClaudeTokIn: int64(llm.Estimate(s.Text)), RawBytes: s.Raw,
+		MS: took.Milliseconds(), Project: cfg.Project.Root, Rule: s.Rule,
+	})
+	if err != nil {
+		h.app.log.Warn("run log", "err", err)
+	}
+}
+
+// failure answers the hook after a failing Bash command.
+func (h *hooks) failure(_ context.Context, in mcpserver.BashResult) string {
+	if cfg, err := h.app.load(); err != nil || cfg.Shrink.Mode == "off" {
+		return ""
+	}
+	return h.app.redact(shrink.Failure(in.Command, in.Error))
+}
+
+// permission answers the hook before our offload tool. It never says allow: no opinion leaves the matter
+// to the user's rule for the tool.
+func (h *hooks) permission(_ context.Context, in mcpserver.PermissionInput) (verdict, reason string) {
+	if strings.TrimSpace(in.Command) == "" {
+		return "", ""
+	}
+	dir := in.Dir
+	if dir == "" {
+		dir = h.app.dir()
+	}
+	d := claudecode.LoadRules(claudecode.Place{Dir: h.app.dir(), Env: h.app.env}).Command(in.Command, in.Mode, dir)
+	switch d.Verdict {
+	case claudecode.Deny:
+		return "deny", permissionReason(d)
+	case claudecode.Ask:
+		return "ask", permissionReason(d)
+	}
+	return "", ""
+}
+
+func permissionReason(d claudecode.Decision) string {
+	parts := []string{"legwork runs this command as Bash would: " + d.Reason}
+	if d.Rule != "" {
+		parts = append(parts, fmt.Sprintf("rule %s in %s", d.Rule, d.File))
+	}
+	if d.Needed != "" {
+		parts = append(parts, "a rule that would allow it: "+d.Needed)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// offload is the verb for a session of Claude Code: a command that the rules ask about runs only when
+// the permission hook has seen it, and the whole text is put where the model may read it.
+func (h *hooks) offload(ctx context.Context, req offload.Request, progress func(string)) (*offload.Result, error) {
+	if id := mcpserver.ToolUse(ctx); id != "" && req.Command != "" && !h.session.WasAsked(id) {
+		rules := claudecode.LoadRules(claudecode.Place{Dir: h.app.dir(), Env: h.app.env})
+		if d := rules.Command(req.Command, "", h.app.dir()); d.Verdict == claudecode.Ask {
+			return nil, &offload.RefusedError{Msg: "refused: hooks are off, so nobody was asked. " + permissionReason(d)}
+		}
+	}
+	res, err := h.app.offload(ctx, req, progress)
+	if err != nil || res.Path == "" {
+		return res, err
+	}
+	path, err := claudecode.Publish(h.session.Transcript(), res.Path, "legwork-"+res.Raw+".txt")
+	if err != nil {
+		h.app.log.Warn("the whole text could not be put into the session's folder", "err", err)
+	} else if path != "" {
+		res.Path = path
+	}
+	return res, nil
+}
