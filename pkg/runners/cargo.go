@@ -236,6 +236,9 @@ func rustFailure(t *Text, out []string) (file string, line int, msg string) {
 		if i > 0 && (strings.HasPrefix(l, "test ") || l == "failures:" || strings.HasPrefix(l, "thread '")) && file != "" {
 			break
 		}
+		if i := strings.LastIndex(s, " at "); i >= 0 && strings.HasPrefix(s, "note: test did not panic as expected") && file == "" {
+			file, line, _, _ = splitPos(s[i+4:])
+		}
 		keep = append(keep, l)
 	}
 	return cleanPath(file, t.Hint.Dir), line, message(keep...)

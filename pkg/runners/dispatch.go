@@ -48,9 +48,12 @@ func parsePart(t *Text) finding {
 func parseRun(t *Text) finding {
 	var found []candidate
 	table := parsers()
-	marked := tableMarks().find(t.whole, len(table))
+	var marked []bool
+	if len(t.whole) > marksWorth {
+		marked = tableMarks().find(t.whole, len(table))
+	}
 	for i, p := range table {
-		if len(p.marks) > 0 && !marked[i] {
+		if len(p.marks) > 0 && (marked != nil && !marked[i] || marked == nil && !t.HasAny(p.marks...)) {
 			continue
 		}
 		if m := p.sniff(t); m.score > 0 {

@@ -3,6 +3,7 @@ package runners
 import (
 	"encoding/xml"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -152,7 +153,7 @@ func parseJUnit(t *Text, f *finding) {
 		case who == "vitest" && c.Name == c.Class && looksLikeFile(c.Name):
 			errs++ // the file did not load
 			vitestBlock(t, f, "Failed Suites", c.Name, strings.Split(junitText(append(c.Failure, c.Error...)), "\n"))
-		case len(c.Error) > 0 && who != "mocha" && len(c.Failure) == 0:
+		case len(c.Error) > 0 && who != "mocha" && who != "playwright" && len(c.Failure) == 0:
 			errs++
 			junitFail(t, f, who, c, c.Error)
 		case len(c.Failure) > 0 || len(c.Error) > 0:
@@ -214,6 +215,11 @@ func junitWriter(r junitReport) string {
 	case "pytest tests":
 		return "pytest"
 	}
+	for _, c := range r.cases {
+		if looksLikeFile(c.Class) && strings.Contains(c.Name, " › ") {
+			return "playwright"
+		}
+	}
 	for _, s := range r.suites {
 		switch s.name {
 		case "Mocha Tests":
@@ -252,6 +258,9 @@ func junitFail(t *Text, f *finding, who string, c junitCase, faults []junitFault
 	}
 	x := Failure{ID: junitID(who, c), File: c.File, Line: atoi(c.Line)}
 	x.Message = junitMessage(lines)
+	if who == "playwright" {
+		x.Message = jestMessage(slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, "─────") }))
+	}
 	if file, line, ok := junitPlace(who, lines); ok {
 		x.File, x.Line = file, line
 	}

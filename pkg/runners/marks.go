@@ -12,6 +12,9 @@ type marks struct {
 	hits    [][]int32
 }
 
+// marksWorth is the size of a text from which building the automaton pays, in bytes.
+const marksWorth = 64 << 10
+
 // tableMarks is the automaton of all parsers' marks, built at the first use; the
 // parser's number in the table is what a hit yields.
 var tableMarks = sync.OnceValue(func() *marks {
@@ -36,6 +39,11 @@ func newMarks(words []string, owner []int32) *marks {
 			}
 		}
 	}
+	states := 1
+	for _, w := range words {
+		states += len(w)
+	}
+	m.next = make([]int32, 0, states*int(m.width))
 	m.grow()
 	for k, w := range words {
 		s := int32(0)
@@ -54,7 +62,7 @@ func newMarks(words []string, owner []int32) *marks {
 
 // grow adds a state and returns its number.
 func (m *marks) grow() int32 {
-	m.next = append(m.next, make([]int32, m.width)...)
+	m.next = m.next[:len(m.next)+int(m.width)]
 	m.hits = append(m.hits, nil)
 	return int32(len(m.hits) - 1)
 }

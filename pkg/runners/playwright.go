@@ -60,6 +60,9 @@ func parsePlaywright(t *Text, f *finding) {
 	case end < 0 && len(f.BuildErrors) > 0:
 		f.State = StateBuildFailed
 		return
+	case t.FindPrefix("Error: No tests found", 0) >= 0 && len(f.Suites) > 0:
+		f.worse(StateBuildFailed) // there were none because a file did not load
+		return
 	case t.FindPrefix("Error: No tests found", 0) >= 0:
 		f.worse(StateNoTests)
 		return

@@ -11,9 +11,7 @@ func settle(t *Text, f finding) Result {
 	if r.State == "" {
 		r.State = StateUnknown
 	}
-	if r.Failures == nil {
-		r.Failures = []Failure{}
-	}
+	r.Failures = once(r.Failures)
 	if r.BuildErrors == nil {
 		r.BuildErrors = []BuildError{}
 	}
@@ -56,4 +54,18 @@ func ended(h Hint) string {
 		return fmt.Sprintf("was ended by signal %d (exit %d)", c-128, c)
 	}
 	return ""
+}
+
+// once drops failures that say the same as an earlier one (a run repeated for
+// several projects, a report that lists its failures twice); it never returns nil.
+func once(all []Failure) []Failure {
+	out := make([]Failure, 0, len(all))
+	seen := make(map[Failure]bool, len(all))
+	for _, x := range all {
+		if !seen[x] {
+			seen[x] = true
+			out = append(out, x)
+		}
+	}
+	return out
 }

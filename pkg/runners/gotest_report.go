@@ -1,0 +1,258 @@
+package runners
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// report turns what was read into counts, failures and a state.
+func (r *goRun) report(t *Text, f *finding) {
+	var pass, fail, skip, ran int
+	root := r.root()
+	for _, p := range r.pkgs {
+		r.packageBuild(t, p, f)
+		for _, name := range p.order {
+			x := p.tests[name]
+			if r.verbose && x.runs == 0 && p.result != "" && r.dropless(t) || !r.verbose && p.result == "ok" {
+				continue // printed by a test
+			}
+			for _, res := range x.kept(r.verbose) {
+				ran++
+				switch res {
+				case "PASS":
+					pass++
+				case "FAIL":
+					fail++
+				case "SKIP":
+					skip++
+				}
+			}
+			if p.result != "ok" && (x.failed(r.verbose) || len(x.results) == 0 && panicked(dedent(x.out)) >= 0) {
+				r.failure(t, p, x, root, f)
+			}
+		}
+		r.packageState(t, p, root, f)
+	}
+	pass += t.dropped["--- PASS: "] + t.dropped["json pass"]
+	skip += t.dropped["--- SKIP: "] + t.dropped["json skip"]
+	r.counts(f, pass, fail, skip)
+	r.verdict(t, f, ran+t.dropped["--- PASS: "]+t.dropped["json pass"])
+}
+
+func (r *goRun) counts(f *finding, pass, fail, skip int) {
+	if r.verbose {
+		f.Tests = Counts{Passed: num(pass), Failed: num(fail), Skipped: num(skip)}
+		return
+	}
+	f.Tests = Counts{Failed: num(fail)}
+	if fail == 0 && r.anyFailed() && len(f.BuildErrors) == 0 {
+		f.Tests.Failed = nil // cut: the failing test is not in the text
+	}
+}
+
+func (r *goRun) anyFailed() bool {
+	for _, p := range r.pkgs {
+		if p.result == "FAIL" {
+			return true
+		}
+	}
+	return false
+}
+
+// root is the import path above all packages, "" when it cannot be told.
+func (r *goRun) root() string {
+	var all []string
+	seen := map[string]bool{}
+	for _, p := range r.pkgs {
+		if p.name != "" && !seen[p.name] {
+			seen[p.name] = true
+			all = append(all, p.name)
+		}
+	}
+	if len(all) < 2 {
+		return ""
+	}
+	base := strings.Split(all[0], "/")
+	for _, n := range all[1:] {
+		parts := strings.Split(n, "/")
+		i := 0
+		for i < len(base) && i < len(parts) && base[i] == parts[i] {
+			i++
+		}
+		base = base[:i]
+	}
+	return strings.Join(base, "/")
+}
+
+// goFile puts the package's directory before a bare file name.
+func goFile(file, pkg, root string) string {
+	if strings.Contains(file, "/") || root == "" || !strings.HasPrefix(pkg, root+"/") {
+		return file
+	}
+	return path.Join(strings.TrimPrefix(pkg, root+"/"), file)
+}
+
+var goLogLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s+(\S+\.go):(\d+): ?`)
+})
+
+// failure lists a failed test, unless it is only the parent of one.
+func (r *goRun) failure(t *Text, p *goPkg, x *goTest, root string, f *finding) {
+	out := dedent(x.out)
+	if panicked(out) < 0 && message(out...) == "" {
+		for _, name := range p.order {
+			if strings.HasPrefix(name, x.name+"/") && p.tests[name].failed(r.verbose) {
+				return
+			}
+		}
+	}
+	fl := Failure{ID: x.name, Message: message(out...)}
+	if i := panicked(out); i >= 0 {
+		fl.File, fl.Line, fl.Message = goPanic(t, out[i:])
+	} else {
+		for _, l := range x.out {
+			if m := goLogLine().FindStringSubmatch(l); m != nil {
+				fl.File, fl.Line = goFile(m[1], p.name, root), atoi(m[2])
+			}
+		}
+	}
+	f.fail(fl)
+}
+
+// panicked is the line that starts a panic or a runtime error, -1 if there is none.
+func panicked(out []string) int {
+	for i, l := range out {
+		if strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") || strings.HasPrefix(l, "SIGSEGV: ") || strings.HasPrefix(l, "SIGQUIT: ") || strings.HasPrefix(l, "runtime: goroutine stack exceeds") {
+			return i
+		}
+	}
+	return -1
+}
+
+// goPanic keeps the panic's own lines and the first frame in the project.
+func goPanic(t *Text, out []string) (file string, line int, msg string) {
+	var keep []string
+	for i, l := range out {
+		if strings.HasPrefix(l, "goroutine ") {
+			for j := i; j+1 < len(out); j++ {
+				s := strings.TrimSpace(out[j+1])
+				if !strings.Contains(s, ".go:") || !strings.HasPrefix(out[j+1], "\t") || strings.Contains(out[j], "created by ") {
+					continue
+				}
+				if p, n, _, ok := splitPos(firstField(s)); ok && !foreign(p) && !strings.HasSuffix(p, "_testmain.go") {
+					file, line = cleanPath(p, t.Hint.Dir), n
+					keep = append(keep, strings.TrimSpace(out[j]), file+":"+s[strings.LastIndexByte(firstField(s), ':')+1:len(firstField(s))])
+					break
+				}
+			}
+			break
+		}
+		if strings.TrimSpace(l) != "" && len(keep) < 20 {
+			keep = append(keep, l)
+		}
+	}
+	return file, line, message(keep...)
+}
+
+// packageBuild collects the compiler's messages that stand before a package line.
+func (r *goRun) packageBuild(t *Text, p *goPkg, f *finding) {
+	if !strings.Contains(p.note, "build failed") && !strings.Contains(p.note, "setup failed") && p.name != "" {
+		return
+	}
+	before := len(f.BuildErrors)
+	goBuildErrors(t, p.out, f)
+	if len(f.BuildErrors) == before && p.name != "" {
+		if msg := message(lastLines(p.out, 20)...); msg != "" {
+			f.build(BuildError{Message: msg})
+		}
+	}
+	if p.name != "" {
+		f.worse(StateBuildFailed)
+		f.suite(SuiteFailure{Kind: SuiteLoad, Name: p.name, Message: strings.Trim(p.note, "[]")})
+	}
+}
+
+// goBuildErrors reads "file.go:3:18: message" with its indented lines.
+func goBuildErrors(t *Text, lines []string, f *finding) {
+	for i := 0; i < len(lines); i++ {
+		m := goBuildPos().FindStringSubmatch(lines[i])
+		if m == nil {
+			continue
+		}
+		msg := []string{m[4]}
+		for i+1 < len(lines) && strings.HasPrefix(lines[i+1], "\t") {
+			i++
+			msg = append(msg, strings.TrimSpace(lines[i]))
+		}
+		f.build(BuildError{File: cleanPath(m[1], t.Hint.Dir), Line: atoi(m[2]), Col: atoi(m[3]), Message: message(msg...)})
+	}
+}
+
+// packageState looks at a package as a whole: a panic, a failure without a
+// failing test, an "ok" without a test.
+func (r *goRun) packageState(t *Text, p *goPkg, root string, f *finding) {
+	build := strings.Contains(p.note, "failed]")
+	crash := panicked(p.out) >= 0
+	failedTests := false
+	for _, x := range p.tests {
+		if p.result != "ok" && panicked(dedent(x.out)) >= 0 {
+			crash = true
+		}
+		failedTests = failedTests || x.failed(r.verbose)
+	}
+	switch {
+	case p.result == "FAIL" && crash:
+		if i := panicked(p.out); i >= 0 {
+			s := SuiteFailure{Kind: SuiteCrash, Name: p.name}
+			s.File, s.Line, s.Message = goPanic(t, p.out[i:])
+			f.suite(s)
+		}
+		f.worse(StateDidNotFinish)
+	case p.result == "FAIL" && !build && !failedTests:
+		f.worse(StateFailed)
+		f.suite(SuiteFailure{Kind: SuiteHook, Name: p.name, Message: message(lastLines(p.out, 20)...)})
+	case p.result == "FAIL" && !build:
+		f.worse(StateFailed)
+	case p.result == "ok" && r.verbose && len(p.tests) == 0 && !strings.Contains(p.note, "no tests to run") && r.dropless(t):
+		f.worse(StateDidNotFinish)
+		f.note("package " + p.name + " says ok, but none of its tests ran: it ended before them")
+	}
+}
+
+// dropless: nothing was left out of the text, so a missing test is missing.
+func (r *goRun) dropless(t *Text) bool { return len(t.dropped) == 0 }
+
+func lastLines(lines []string, n int) []string {
+	return lines[max(0, len(lines)-n):]
+}
+
+func (r *goRun) verdict(t *Text, f *finding, ran int) {
+	ok, none := 0, 0
+	for _, p := range r.pkgs {
+		switch {
+		case p.result == "ok" && strings.Contains(p.note, "no tests to run"), p.result == "?":
+			none++
+		case p.result == "ok":
+			ok++
+		}
+	}
+	switch {
+	case len(f.BuildErrors) > 0 && f.State == "":
+		f.worse(StateBuildFailed)
+	case r.cut && f.State != StateDidNotFinish:
+		f.worse(StateDidNotFinish)
+		f.note("the text ends before the package's result")
+	case f.State != "":
+	case ok > 0 && (!r.verbose || ran > 0 && val(f.Tests.Passed) > 0):
+		f.worse(StatePassed)
+	case none > 0 || ok > 0:
+		f.worse(StateNoTests)
+		f.Tests.Passed = num(val(f.Tests.Passed))
+		f.Tests.Skipped = num(val(f.Tests.Skipped))
+	}
+	if f.State == StateDidNotFinish {
+		f.Tests = Counts{}
+	}
+}
