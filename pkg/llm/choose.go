@@ -13,14 +13,19 @@ import (
 func (r *Registry) Choose(ctx context.Context, w Want) (Choice, error) {
 	pause := 250 * time.Millisecond
 	start := time.Now()
+	var last error
 	for {
 		cfg, _ := r.snapshot()
 		w := cfg.resolve(w)
 		sts, err := r.probeSome(ctx, w.endpoint)
+		if errors.Is(err, context.DeadlineExceeded) && last != nil {
+			return Choice{}, last // what was wrong until then says more than the deadline
+		}
 		if err != nil {
 			return Choice{}, err
 		}
 		choice, err := pick(cfg, sts, w)
+		last = err
 		var none *NoModelError
 		if err == nil || !w.Wait || time.Since(start) > cfg.FirstByteTimeout || !errors.As(err, &none) || len(none.Ambiguous) > 0 {
 			return choice, err

@@ -231,7 +231,7 @@ func TestChooseWaitsForLoading(t *testing.T) {
 	}
 	s.SetLoading(true)
 	r.forget("e")
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if _, err := r.Choose(ctx, Want{Wait: true}); err == nil || !strings.Contains(err.Error(), "loading") {
 		t.Errorf("got %v, want to hear that it is still loading", err)
