@@ -83,7 +83,7 @@ func (c *checker) segment(seg segment, unknown map[int]bool) (string, *Claim) {
 	if len(seg.cites) == 0 && (terms.bare() || leadIn(seg.text)) {
 		return seg.text + seg.tail, nil
 	}
-	claim := &Claim{Text: strings.TrimSpace(strings.Trim(seg.text, "|*_ ")), Cited: seg.cites}
+	claim := &Claim{Text: strings.TrimSpace(strings.Trim(seg.text, "|*_ ")), Cited: append([]int{}, seg.cites...), Sources: []int{}}
 	marks := c.judge(claim, terms, known)
 	text, tail := seg.text, seg.tail
 	if len(seg.cites) == 0 && marks != "" {

@@ -8,9 +8,11 @@ import (
 
 // finish fills the lists of the result once the last answer stands.
 func (r *run) finish() {
+	r.result.Sources = []Source{}
 	quotes := map[int][]string{}
 	cited := map[int]bool{}
 	verdicts := map[string]int{}
+	r.result.Answer = harmless(r.result.Answer)
 	for _, c := range r.result.Claims {
 		verdicts[c.Verdict]++
 		if c.Verdict == Unsupported {
@@ -25,7 +27,7 @@ func (r *run) finish() {
 	}
 	for _, s := range r.sources {
 		out := Source{
-			N: s.n, URL: s.page.Final, Title: s.page.Title, Published: s.page.Published, Status: Read, Kind: string(s.page.Kind),
+			N: s.n, URL: s.page.Final, Title: harmless(s.page.Title), Published: s.page.Published, Status: Read, Kind: string(s.page.Kind),
 			Words: s.page.Words, Shown: s.shown, Cut: s.page.Cut, Cached: s.page.Cached, Cited: cited[s.n],
 		}
 		if s.snippet {
@@ -76,7 +78,7 @@ func joinQuotes(quotes []string) string {
 	each := max(100, quoteRunes/min(len(quotes), 3))
 	var parts []string
 	for _, q := range quotes[:min(len(quotes), 3)] {
-		parts = append(parts, oneLine(q, each))
+		parts = append(parts, oneLine(harmless(q), each))
 	}
 	return strings.Join(parts, " ⏐ ")
 }

@@ -134,13 +134,17 @@ func (s *source) describe() string {
 // meaning to.
 var templateTokens = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)<\|[^|<>\n]{0,40}\|>|<\|[a-z_]+>|<｜[^｜\n]{0,40}｜>|\[/?INST\]|\[/?SYSTEM_PROMPT\]|\[/?AVAILABLE_TOOLS\]|\[TOOL_CALLS\]|<</?SYS>>|</?s>|` +
-		`</?(?:start_of_turn|end_of_turn|bos|eos|think|thinking|tool_call|tool_response|function_call|tools|system|assistant|user|human)>|<(?:start|end)_of_[a-z]+>|<<<|>>>`)
+		`</?(?:start_of_turn|end_of_turn|bos|eos|think|thinking|tool_call|tool_response|function_call|tools|system|assistant|user|human)>|<(?:start|end)_of_[a-z]+>|</?(?:system-reminder|function_calls|function_results|invoke|tool_use|tool_result|antml:[a-z_]+)\b[^<>\n]{0,80}>|<<<\s*(?:end of )?source\b`)
 })
 
 // neutral takes the meaning out of marks in page text: our own boundary, and
 // tokens of chat templates. The text stays readable.
 func neutral(text, mark string) string {
-	text = strings.ReplaceAll(text, mark, "")
+	return harmless(strings.ReplaceAll(text, mark, ""))
+}
+
+// harmless does so for text that is shown in the reply, which a model reads too.
+func harmless(text string) string {
 	return templateTokens().ReplaceAllStringFunc(text, func(token string) string {
 		return strings.NewReplacer("<", "‹", ">", "›", "[", "(", "]", ")", "|", "¦").Replace(token)
 	})

@@ -333,6 +333,25 @@ func TestInjection(t *testing.T) {
 	}
 }
 
+// A deadline that passes while pages are read leaves an answer from those that
+// were there.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	server, deps := setup(t)
+	deps.PageTimeout = time.Second
+	got, err := Run(t.Context(), deps, Request{Question: "How long may a line be?", URLs: []string{server.Page("csv-tool"), server.URL + "/later/lighthouse?ms=60000"}})
+	if err != nil || !strings.Contains(got.Answer, "16 MiB") || len(got.Failed) != 1 {
+		t.Errorf("%v\n%s", err, got.Text())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	deps.PageTimeout, deps.Model = time.Minute, &script{answer: says("never asked")}
+	got, err = Run(ctx, deps, Request{Question: "How long may a line be?", URLs: []string{server.Page("csv-tool"), server.URL + "/later/lighthouse?ms=60000"}})
+	if err != nil || got.Outcome != Timeout || !strings.Contains(got.Answer, "16 MiB") {
+		t.Errorf("caller's deadline: %v %s\n%s", err, got.Outcome, got.Text())
+	}
+}
+
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	server, deps := setup(t)
