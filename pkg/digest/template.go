@@ -42,7 +42,7 @@ func maskedHash(line []byte, runs int) uint64 {
 			continue
 		}
 		runs--
-		r, digit, slash := h^0x20, false, 0
+		r, digit, slash := uint64(fnvStart), false, 0
 		j := i
 		for ; j < len(line) && inRun[line[j]]; j++ {
 			c := line[j]
@@ -50,13 +50,13 @@ func maskedHash(line []byte, runs int) uint64 {
 			if c == '/' || c == '\\' {
 				slash++
 			}
-			r = (r ^ uint64(c)) * fnvPrime
+			r = step(r, c)
 		}
 		switch {
 		case digit, slash > 1, j-i == 3 && isDateWord(line[i:j]) && i < 48:
 			h = (h ^ 0x1f) * fnvPrime
 		default:
-			h = r
+			h = (h ^ mix(r)) * fnvPrime
 		}
 		i = j
 	}

@@ -1,5 +1,7 @@
 package digest
 
+import "math/bits"
+
 // Byte classes of the tokenizer. Bytes above 0x7f count as lower-case letters, so words of any
 // language written with spaces stay whole.
 const (
@@ -35,6 +37,16 @@ const (
 	maxToken = 32 // bytes of a word that count
 )
 
+// step takes one more byte into a hash. A rotation and an exclusive or take half the time of the
+// multiplication of FNV, which every byte of a text would wait for; twelve letters never collide, since
+// only their low five bits differ. mix spreads the result once, at the end of a word.
+func step(h uint64, c byte) uint64 { return bits.RotateLeft64(h, 5) ^ uint64(c) }
+
+func mix(h uint64) uint64 {
+	h *= 0x9e3779b97f4a7c15
+	return h ^ h>>29
+}
+
 // tokenizer turns a line into hashes of its stemmed words. camelCase, snake_case, dotted names and
 // letter/digit borders are split. The lowest bit of a hash is set for a run of digits.
 type tokenizer struct {
@@ -54,10 +66,10 @@ func (t *tokenizer) run(line []byte) {
 		case clsDigit:
 			h := uint64(fnvStart)
 			for i < len(line) && classes[line[i]] == clsDigit {
-				h = (h ^ uint64(line[i])) * fnvPrime
+				h = step(h, line[i])
 				i++
 			}
-			t.hashes = append(t.hashes, h<<1|1)
+			t.hashes = append(t.hashes, mix(h)<<1|1)
 		default:
 			j := wordEnd(line, i)
 			t.hashes = append(t.hashes, t.word(line[i:j]))
@@ -100,8 +112,9 @@ func (t *tokenizer) word(w []byte) uint64 {
 			c |= 0x20
 		}
 		t.buf[k] = c
-		h = (h ^ uint64(c)) * fnvPrime
+		h = step(h, c)
 	}
+	h = mix(h)
 	if n < 4 {
 		return h << 1
 	}
@@ -116,9 +129,9 @@ func (t *tokenizer) word(w []byte) uint64 {
 func stemmedHash(w []byte) uint64 {
 	h := uint64(fnvStart)
 	for _, c := range w[:stem(w)] {
-		h = (h ^ uint64(c)) * fnvPrime
+		h = step(h, c)
 	}
-	return h << 1
+	return mix(h) << 1
 }
 
 // stemHash is the hash that run gives for one lower-case word or number.
@@ -127,9 +140,9 @@ func stemHash(w string) uint64 {
 	if isDigits(w) {
 		h := uint64(fnvStart)
 		for i := range len(w) {
-			h = (h ^ uint64(w[i])) * fnvPrime
+			h = step(h, w[i])
 		}
-		return h<<1 | 1
+		return mix(h)<<1 | 1
 	}
 	return stemmedHash(b)
 }
