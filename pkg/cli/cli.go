@@ -43,7 +43,7 @@ legwork offload --file server.log:1-5000 'when did the first timeout happen?'
 legwork models`,
 		subs: []*command{
 			offloadCommand(), researchCommand(), digestCommand(), extractCommand(), modelsCommand(), completeCommand(), configureCommand(), trustCommand(),
-			rawCommand(), benchCommand(), mcpCommand(), versionCommand(), hookCommand(),
+			rawCommand(), shimCommand(), benchCommand(), mcpCommand(), versionCommand(), hookCommand(),
 		},
 	}
 }
