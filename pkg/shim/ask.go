@@ -91,10 +91,10 @@ func likelyTool(message string, r *request) string {
 
 // once sends body one time.
 func (x *exchange) once(ctx context.Context, body string, p *repairer) *failure {
-	path, wire := "/v1/messages", body
+	path, wire := "/messages", body
 	chat := x.s.route() == RouteChat
 	if chat {
-		path, wire = "/v1/chat/completions", x.s.toChat(body, &x.n)
+		path, wire = "/chat/completions", x.s.toChat(body, &x.n)
 	} else if x.s.target.Kind == Anthropic {
 		path += "?beta=true"
 	}

@@ -135,7 +135,7 @@ func (s *Shim) count(ctx context.Context, r *request, header http.Header, n *not
 
 // askCount uses the server's count_tokens. vLLM's fails above the window, which is an answer too.
 func (s *Shim) askCount(ctx context.Context, r *request, header http.Header, n *notes) (int, *failure) {
-	c, err := s.up.post(ctx, "/v1/messages/count_tokens", r.body, header, s.learned.has(lessonLocalHost))
+	c, err := s.up.post(ctx, "/messages/count_tokens", r.body, header, s.learned.has(lessonLocalHost))
 	if err != nil {
 		return 0, nil // the request itself will tell
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -274,10 +275,19 @@ func secretsOf(t Target, opt Options, token string) []string {
 	}
 	add(token)
 	add(t.APIKey)
-	for _, v := range t.Headers {
-		add(v)
-		_, rest, _ := strings.Cut(v, " ")
-		add(rest)
+	for k, values := range t.Header {
+		if k = strings.ToLower(k); k == "content-type" || k == "accept" || k == "user-agent" {
+			continue
+		}
+		for _, v := range values {
+			add(v)
+			_, rest, _ := strings.Cut(v, " ")
+			add(rest)
+		}
+	}
+	if u, err := url.Parse(t.BaseURL); err == nil && u.User != nil {
+		password, _ := u.User.Password()
+		add(password)
 	}
 	for _, v := range opt.Secrets {
 		add(v)

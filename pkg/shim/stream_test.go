@@ -399,11 +399,11 @@ func TestHeaders(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, answer{chunks: textStream("end_turn", "x")})
 	r := newRig(t, f, func(target *Target, _ *Options) {
-		target.APIKey, target.Headers = "secret-key-1", map[string]string{"X-Team": "team-seven"}
+		target.APIKey, target.Header, target.Host = "secret-key-1", http.Header{"X-Team": {"team-seven"}}, "gpu.example"
 	})
 	r.post(t, ask("")).message(t)
 	h := f.last(t).header
-	if h.Get("Authorization") != "Bearer secret-key-1" || h.Get("X-Api-Key") != "secret-key-1" || h.Get("X-Team") != "team-seven" || h.Get("Anthropic-Beta") != "" {
+	if h.Get("Authorization") != "Bearer secret-key-1" || h.Get("X-Api-Key") != "secret-key-1" || h.Get("X-Team") != "team-seven" || h.Get("Anthropic-Beta") != "" || f.last(t).host != "gpu.example" {
 		t.Errorf("headers %v", h)
 	}
 	for _, v := range h {
@@ -416,6 +416,28 @@ func TestHeaders(t *testing.T) {
 	r.post(t, ask("")).message(t)
 	if got := f.last(t); got.header.Get("Anthropic-Beta") != "some-beta-1" || got.query != "beta=true" {
 		t.Errorf("the real API got %v %q", got.header, got.query)
+	}
+}
+
+// A gateway may serve its routes below a path of its own, and a password in the URL stays out of every file.
+func TestOwnRoutesAndPassword(t *testing.T) {
+	t.Parallel()
+	store := filepath.Join(t.TempDir(), "learned.json")
+	f := newFake(t, answer{status: 400, json: `{"error":{"message":"metadata: Extra inputs are not permitted"}}`}, answer{chunks: textStream("end_turn", "pass-word-9")})
+	dir := t.TempDir()
+	r := newRig(t, f, func(target *Target, o *Options) {
+		target.BaseURL = strings.Replace(f.URL, "//", "//user:pass-word-9@", 1) + "/team"
+		target.API, target.Learned, o.RecordDir, o.Full = target.BaseURL+"/v4/", store, dir, true
+	})
+	r.post(t, ask(`,"metadata":{}`)).message(t)
+	if got := f.last(t); got.path != "/team/v4/messages" || !strings.HasPrefix(got.header.Get("Authorization"), "Basic ") {
+		t.Errorf("asked %s with %v", got.path, got.header)
+	}
+	r.record(t, 0)
+	for _, path := range []string{store, filepath.Join(dir, "requests.jsonl"), filepath.Join(dir, "requests_full.jsonl")} {
+		if data, err := os.ReadFile(path); err != nil || strings.Contains(string(data), "pass-word-9") {
+			t.Errorf("%s: %s %v", filepath.Base(path), data, err)
+		}
 	}
 }
 
@@ -517,7 +539,7 @@ func TestRecordsMaskSecrets(t *testing.T) {
 	dir := t.TempDir()
 	f := newFake(t, answer{chunks: textStream("end_turn", "the key is key-of-the-target and sk-ant-REDACTED")})
 	r := newRig(t, f, func(target *Target, o *Options) {
-		target.APIKey, target.Headers = "key-of-the-target", map[string]string{"Authorization": "Basic c29tZXNlY3JldA=="}
+		target.APIKey, target.Header = "key-of-the-target", http.Header{"Authorization": {"Basic c29tZXNlY3JldA=="}}
 		o.RecordDir, o.Full, o.Secrets = dir, true, []string{`quo"ted`}
 	})
 	r.post(t, strings.Replace(ask(""), `"hi"`, quote("token "+r.shim.Token()+` c29tZXNlY3JldA== quo"ted hf_abcdefghijklmnopqrstuvwx`), 1)).message(t)

@@ -31,7 +31,7 @@ func (s *Shim) findRoute(ctx context.Context) error {
 	if s.route() != RouteAuto {
 		return nil
 	}
-	status, body, err := s.up.small(ctx, http.MethodPost, "/v1/messages", "{}")
+	status, body, err := s.up.small(ctx, http.MethodPost, s.target.API+"/messages", "{}")
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 )
@@ -39,17 +40,19 @@ const MinWindow = 8192
 // Target is the server and model of one job, as found by the caller's probe. Plain data.
 type Target struct {
 	Name    string // the endpoint's name, for messages
-	BaseURL string // http://host:port, with or without a path; a trailing /v1 is accepted
+	BaseURL string // http://host:port, with or without a path; a trailing /v1 is accepted; may hold user and password
+	API     string // root of /messages and /chat/completions; empty: BaseURL + "/v1"
+	Host    string // Host header; empty: as the URL says
 	Kind    Kind
 	Route   Route
 	Model   string // name the server knows; empty: whatever the client asks for
 	Window  int    // tokens in force for prompt and answer together; 0: unknown, nothing is guarded or clamped
 	// CountTokens says that the server has /v1/messages/count_tokens. A wrong true costs one 404.
 	CountTokens bool
-	TextOnly    bool              // the model cannot see images: they become notes
-	APIKey      string            // sent as bearer token and as x-api-key
-	Headers     map[string]string // sent with every request
-	Learned     string            // file in which refused fields are remembered per endpoint; empty: only in memory
+	TextOnly    bool        // the model cannot see images: they become notes
+	APIKey      string      // sent as bearer token and as x-api-key
+	Header      http.Header // sent with every request
+	Learned     string      // file in which refused fields are remembered per endpoint; empty: only in memory
 	// Count is the server's tokenizer for plain text, if there is one. Nil: bytes are counted and the ratio is learned
 	// from the server's own usage.
 	Count func(ctx context.Context, text string) (int, error)
@@ -77,6 +80,9 @@ func (t *Target) check() error {
 		return errors.New("shim target: base_url must look like http://host:port")
 	}
 	t.BaseURL = strings.TrimSuffix(strings.TrimRight(t.BaseURL, "/"), "/v1")
+	if t.API = strings.TrimRight(t.API, "/"); t.API == "" {
+		t.API = t.BaseURL + "/v1"
+	}
 	if t.Window < 0 {
 		return errors.New("shim target: window must not be negative")
 	}
@@ -87,13 +93,20 @@ func (t *Target) check() error {
 }
 
 // key names the server in the store of lessons; the model is part of it because a gateway serves many.
-func (t *Target) key() string { return t.BaseURL + " " + t.Model }
+func (t *Target) key() string {
+	base := t.BaseURL
+	if u, err := url.Parse(base); err == nil {
+		u.User = nil
+		base = u.String()
+	}
+	return base + " " + t.Model
+}
 
 func (t *Target) label() string {
 	if t.Model != "" {
 		return t.Model
 	}
-	return t.BaseURL
+	return "the model"
 }
 
 // local is false for the real API, where nothing has to be taken out.

@@ -63,7 +63,7 @@ type flight struct {
 // post sends body. The first byte may take opt.FirstByte, later ones opt.Idle each.
 func (u *upstream) post(ctx context.Context, path, body string, client http.Header, localHost bool) (*flight, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.target.BaseURL+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.target.API+path, strings.NewReader(body))
 	if err != nil {
 		cancel(nil)
 		return nil, err
@@ -114,9 +114,10 @@ func (u *upstream) headers(req *http.Request, client http.Header, localHost bool
 		h.Set("Authorization", "Bearer "+u.target.APIKey)
 		h.Set("X-Api-Key", u.target.APIKey)
 	}
-	for k, v := range u.target.Headers {
-		h.Set(k, v)
+	for k, v := range u.target.Header {
+		h[http.CanonicalHeaderKey(k)] = v
 	}
+	req.Host = orElse(u.target.Host, req.Host)
 	if localHost { // Ollama behind a tunnel answers its own name only
 		req.Host = "localhost"
 		if port := req.URL.Port(); port != "" {
@@ -151,13 +152,9 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// get fetches a small JSON answer, for probing.
-func (u *upstream) get(ctx context.Context, path string) (int, string, error) {
-	return u.small(ctx, http.MethodGet, path, "")
-}
-
-func (u *upstream) small(ctx context.Context, method, path, body string) (int, string, error) {
-	req, err := http.NewRequestWithContext(ctx, method, u.target.BaseURL+path, strings.NewReader(body))
+// small is for questions with a short answer.
+func (u *upstream) small(ctx context.Context, method, target, body string) (int, string, error) {
+	req, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}
