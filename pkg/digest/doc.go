@@ -3,9 +3,11 @@ package digest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"sync"
 )
 
 const (
@@ -56,7 +58,7 @@ type Doc struct {
 	kept      bool
 	lines     int
 	bytes     int64
-	long      int // lines longer than maxPiece
+	large     bool // the text is past the small counters; set between blocks only
 	templates *templateTable
 	words     sketch
 	numbers   sketch // apart, since every request id would else fill a counter of a word
@@ -70,19 +72,25 @@ func Scan(ctx context.Context, r io.Reader, opt Options) (*Doc, error) {
 		opt.Keep = defaultKeep
 	}
 	d := &Doc{opt: opt, kept: true, templates: newTemplateTable()}
-	var t tokenizer
-	s := splitter{fn: func(p piece) error { d.learn(&t, p); return nil }}
+	var wordTok, kindTok tokenizer
+	wordLines := splitter{fn: func(p piece) error { d.learnWords(&wordTok, p); return nil }}
+	kindLines := splitter{fn: func(p piece) error { d.learnKind(&kindTok, p); return nil }}
 	err := eachBlock(ctx, r, func(b []byte) error {
 		d.keep(b)
-		return s.feed(b)
+		d.large = d.bytes > sketchSmall
+		var wg sync.WaitGroup // words and kinds of lines do not depend on each other: a core each
+		wg.Go(func() { _ = wordLines.feed(b) })
+		err := kindLines.feed(b)
+		wg.Wait()
+		return err
 	})
 	if err == nil {
-		err = s.end()
+		err = errors.Join(wordLines.end(), kindLines.end())
 	}
 	if err != nil {
 		return nil, err
 	}
-	d.lines = s.no
+	d.lines = kindLines.no
 	return d, nil
 }
 
@@ -99,20 +107,20 @@ func (d *Doc) keep(b []byte) {
 	d.blocks = append(d.blocks, bytes.Clone(b))
 }
 
-// learn counts the words and the template of a piece.
-func (d *Doc) learn(t *tokenizer, p piece) {
+// learnWords counts the words of a piece.
+func (d *Doc) learnWords(t *tokenizer, p piece) {
 	t.run(p.text)
-	large := d.bytes > sketchSmall
 	for _, h := range t.hashes {
 		if h&1 == 0 {
-			d.words.add(h, large)
+			d.words.add(h, d.large)
 		} else {
-			d.numbers.add(h, large)
+			d.numbers.add(h, d.large)
 		}
 	}
-	if p.off == 0 && p.more {
-		d.long++
-	}
+}
+
+// learnKind counts the template of a piece.
+func (d *Doc) learnKind(t *tokenizer, p piece) {
 	if e, fresh := d.templates.add(templateHash(p.text), p.no); fresh {
 		e.severity = t.severity(p.text)
 	}
