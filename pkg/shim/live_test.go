@@ -54,9 +54,9 @@ func liveTarget(t *testing.T, base string) Target {
 	t.Helper()
 	target := Target{Name: "live", BaseURL: base, Route: RouteNative, CountTokens: true, Kind: VLLM}
 	u := newUpstream(target, Options{})
-	if status, body, err := u.small(t.Context(), http.MethodGet, base+"/props", ""); err == nil && status == http.StatusOK {
+	if status, body, err := u.small(t.Context(), http.MethodGet, "/props", ""); err == nil && status == http.StatusOK {
 		target.Kind, target.Window = LlamaCPP, int(gjson.Get(body, "default_generation_settings.n_ctx").Int())
-	} else if status, body, err := u.small(t.Context(), http.MethodGet, base+"/v1/models", ""); err == nil && status == http.StatusOK {
+	} else if status, body, err := u.small(t.Context(), http.MethodGet, "/v1/models", ""); err == nil && status == http.StatusOK {
 		target.Model, target.Window = gjson.Get(body, "data.0.id").Str, int(gjson.Get(body, "data.0.max_model_len").Int())
 	}
 	u.client.CloseIdleConnections()

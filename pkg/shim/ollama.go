@@ -70,7 +70,7 @@ func EnsureWindow(ctx context.Context, t Target, want int, opt Options) (Target,
 type ollama struct{ up *upstream }
 
 func (o ollama) ask(ctx context.Context, method, path, body string) (string, error) {
-	status, answer, err := o.up.small(ctx, method, o.up.target.BaseURL+path, body)
+	status, answer, err := o.up.small(ctx, method, path, body)
 	if err != nil {
 		f := transportFailure(err, o.up.target.BaseURL)
 		return "", errors.New(f.message)

@@ -31,10 +31,12 @@ func (s *Shim) findRoute(ctx context.Context) error {
 	if s.route() != RouteAuto {
 		return nil
 	}
-	status, body, err := s.up.small(ctx, http.MethodPost, s.target.API+"/messages", "{}")
+	c, err := s.up.post(ctx, "/messages", "{}", http.Header{}, s.learned.has(lessonLocalHost))
 	if err != nil {
 		return err
 	}
+	status, body := c.resp.StatusCode, readLimited(c.body)
+	c.cancel(nil)
 	f := classify(status, nil, body)
 	switch f.class {
 	case classLoading, classBusy:

@@ -152,9 +152,9 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// small is for questions with a short answer.
-func (u *upstream) small(ctx context.Context, method, target, body string) (int, string, error) {
-	req, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
+// small is for questions with a short answer, about the server itself.
+func (u *upstream) small(ctx context.Context, method, path, body string) (int, string, error) {
+	req, err := http.NewRequestWithContext(ctx, method, u.target.BaseURL+path, strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}
