@@ -31,8 +31,13 @@ func (s *Shim) findRoute(ctx context.Context) error {
 	if s.route() != RouteAuto {
 		return nil
 	}
-	c, err := s.up.post(ctx, "/messages", "{}", http.Header{}, s.learned.has(lessonLocalHost))
+	short, cancel := context.WithTimeout(ctx, countLimit)
+	defer cancel()
+	c, err := s.up.post(short, "/messages", "{}", http.Header{}, s.learned.has(lessonLocalHost))
 	if err != nil {
+		if short.Err() != nil && ctx.Err() == nil {
+			return nil // too busy to say; asked again with the next request
+		}
 		return err
 	}
 	status, body := c.resp.StatusCode, readLimited(c.body)
