@@ -42,10 +42,24 @@ func (r *run) extract() {
 			Claim{Text: text, Cited: []int{l.source.n}, Sources: []int{l.source.n}, Verdict: Supported, Quote: text})
 	}
 	if b.Len() == 0 {
-		r.result.Answer = "The pages that were read hold none of the words of the question."
+		r.result.Answer = "The pages that were read hold none of the words of the question. They begin:\n" + r.beginnings()
 		return
 	}
 	r.result.Answer = "No model wrote this; the best matching passages:\n" + strings.TrimRight(b.String(), "\n")
+}
+
+// beginnings shows what the pages are about when nothing on them fits.
+func (r *run) beginnings() string {
+	var lines []string
+	for _, s := range r.sources {
+		for _, p := range s.pieces {
+			if p.kind == prosePiece && len(strings.Fields(p.text)) >= 4 {
+				lines = append(lines, fmt.Sprintf("- %s [%d]", oneLine(p.text, 160), s.n))
+				break
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // scoredLines ranks the pieces of all pages; words in the heading above a piece
@@ -65,8 +79,12 @@ func (r *run) scoredLines() []extractLine {
 					score += w / 2
 				}
 			}
-			if words := len(strings.Fields(p.text)); score > 0 && words >= 4 {
-				lines = append(lines, extractLine{s, p.text, score / (1 + float64(max(0, words-40))/80)})
+			text := p.text
+			if next := i + 1; len(strings.Fields(text)) < 6 && p.kind == prosePiece && next < len(s.evidence.pieces) && s.pieces[next].section == p.section {
+				text += " — " + s.pieces[next].text // a term and its definition
+			}
+			if words := len(strings.Fields(text)); score > 0 && words >= 4 {
+				lines = append(lines, extractLine{s, text, score / (1 + float64(max(0, words-40))/80)})
 			}
 		}
 	}

@@ -277,6 +277,19 @@ func TestURLsOnly(t *testing.T) {
 	}
 }
 
+func TestOptionLetters(t *testing.T) {
+	t.Parallel()
+	server, deps := setup(t)
+	got, err := Run(t.Context(), deps, Request{Question: "What does -s do?", URLs: []string{server.Page("csv-tool")}})
+	if err != nil || !strings.Contains(got.Answer, "-s COLUMN — Sums COLUMN.") {
+		t.Errorf("%v\n%s", err, got.Text())
+	}
+	got, err = Run(t.Context(), deps, Request{Question: "xyzzy?", URLs: []string{server.Page("csv-tool")}})
+	if err != nil || !strings.Contains(got.Answer, "none of the words") || !strings.Contains(got.Answer, "join, filter and sum") {
+		t.Errorf("%v\n%s", err, got.Text())
+	}
+}
+
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	_, deps := setup(t)

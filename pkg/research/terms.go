@@ -36,13 +36,25 @@ func tokenize(s string) []token {
 			i += size
 		case unicode.IsLetter(r) || unicode.IsDigit(r):
 			end := wordEnd(s, i)
-			out = append(out, newToken(s[i:end], i))
+			t := newToken(s[i:end], i)
+			if end-i == 1 && option(s, i) {
+				t.term = "-" + t.raw // -b and -B are two options
+			}
+			out = append(out, t)
 			i = end
 		default:
 			i += size
 		}
 	}
 	return out
+}
+
+// option reports whether the letter at i is an option of a command: "-b".
+func option(s string, i int) bool {
+	if i == 0 || s[i-1] != '-' || s[i] >= '0' && s[i] <= '9' {
+		return false
+	}
+	return i == 1 || strings.IndexByte(" \t\n`[(|,'\"", s[i-2]) >= 0
 }
 
 func wide(r rune) bool {
