@@ -85,6 +85,9 @@ func parseCargo(t *Text, f *finding) {
 		b.failures(t, panics, f)
 	}
 	f.Tests = c
+	if h := cargoHeader(t); h >= 0 && cargoNoBlock(t, h) && len(f.BuildErrors) == 0 && len(blocks) > 0 {
+		open = true // the next binary was announced and did not speak
+	}
 	crash := t.Find("process didn't exit successfully", 0)
 	switch {
 	case open || crash >= 0 && strings.Contains(t.Line(crash), "signal: "):
@@ -100,7 +103,7 @@ func parseCargo(t *Text, f *finding) {
 		if len(blocks) == 0 {
 			f.Tests = Counts{}
 		}
-	case val(c.Failed) > 0:
+	case val(c.Failed) > 0 || t.FindPrefix("error: test failed, to rerun", 0) >= 0 || t.Find(" failed:", 0) >= 0 && t.FindPrefix("error: ", 0) >= 0:
 		f.worse(StateFailed)
 	case len(blocks) == 0:
 		f.worse(StateDidNotFinish)
@@ -162,6 +165,21 @@ func cargoBlocks(t *Text) []*cargoBlock {
 		}
 	}
 	return blocks
+}
+
+// cargoHeader is the last line that announces a test binary.
+func cargoHeader(t *Text) int {
+	return max(t.LastPrefix("     Running "), t.LastPrefix("   Doc-tests "))
+}
+
+// cargoNoBlock: nothing of a test binary follows line i.
+func cargoNoBlock(t *Text, i int) bool {
+	for j := i + 1; j < t.Len(); j++ {
+		if l := t.Line(j); strings.HasPrefix(l, "running ") || strings.HasPrefix(l, "test result: ") || strings.HasPrefix(l, "error: ") {
+			return false
+		}
+	}
+	return true
 }
 
 // cargoPanics maps a thread (a test) to its panic, for --nocapture.

@@ -36,7 +36,7 @@ func sniffGoJSON(t *Text) match {
 func parseGoJSON(t *Text, f *finding) {
 	r := &goRun{verbose: true}
 	byName := map[string]*goPkg{}
-	builds := map[string][]string{}
+	builds, failed := map[string][]string{}, map[string]bool{}
 	var loose []string
 	for i := range t.Len() {
 		l := t.Line(i)
@@ -51,6 +51,7 @@ func parseGoJSON(t *Text, f *finding) {
 			continue
 		case "build-fail":
 			goBuildErrors(t, builds[e.ImportPath], f)
+			failed[e.ImportPath] = true
 			f.worse(StateBuildFailed)
 			continue
 		}
@@ -61,6 +62,14 @@ func parseGoJSON(t *Text, f *finding) {
 			r.pkgs = append(r.pkgs, p)
 		}
 		p.event(e)
+	}
+	for path, out := range builds { // cut before the build's end
+		if !failed[path] {
+			goBuildErrors(t, out, f)
+		}
+	}
+	if len(f.BuildErrors) > 0 {
+		f.worse(StateBuildFailed)
 	}
 	for _, p := range r.pkgs {
 		r.cut = r.cut || p.result == ""

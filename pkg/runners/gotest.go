@@ -36,6 +36,7 @@ type goRun struct {
 	verbose bool // "=== RUN" lines or JSON events: every test is named
 	builds  []BuildError
 	cut     bool // lines after the last package
+	failed  bool // the lone "FAIL" at the very end
 }
 
 func (p *goPkg) test(name string) *goTest {
@@ -191,10 +192,14 @@ func readGoTest(t *Text) *goRun {
 		}
 		cur.output(test, l)
 	}
+	for i := t.Len() - 1; i >= 0 && i > t.Len()-3; i-- {
+		r.failed = r.failed || t.Line(i) == "FAIL"
+	}
 	if len(cur.order) > 0 {
 		r.cut = true
 		r.pkgs = append(r.pkgs, cur)
 	} else if len(cur.out) > 0 {
+		r.cut = panicked(cur.out) >= 0
 		r.pkgs = append(r.pkgs, cur) // build errors without a package line
 	}
 	return r

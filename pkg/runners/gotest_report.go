@@ -244,6 +244,10 @@ func (r *goRun) verdict(t *Text, f *finding, ran int) {
 	case r.cut && f.State != StateDidNotFinish:
 		f.worse(StateDidNotFinish)
 		f.note("the text ends before the package's result")
+	case f.State == "" && r.failed:
+		f.worse(StateFailed)
+		f.note("go test says FAIL at the end; the failure itself is not in the text")
+		f.Tests = Counts{}
 	case f.State != "":
 	case ok > 0 && (!r.verbose || ran > 0 && val(f.Tests.Passed) > 0):
 		f.worse(StatePassed)

@@ -96,7 +96,7 @@ func parseJest(t *Text, f *finding) {
 	}
 	ran := val(f.Tests.Passed) + val(f.Tests.Failed)
 	switch {
-	case val(f.Tests.Failed) > 0 || len(f.Suites) > 0:
+	case val(f.Tests.Failed) > 0 || len(f.Suites) > 0 || strings.Contains(t.Line(sum), " failed"):
 		f.worse(StateFailed)
 	case ran == 0:
 		f.worse(StateNoTests)

@@ -224,7 +224,11 @@ func parseNodeSpec(t *Text, f *finding) {
 	}
 	blocks := specFailures(details, end >= 0)
 	nodeFailures(t, tree, blocks, f)
-	nodeVerdict(t, f, sum >= 0, tree.files, tree.leaves)
+	complete := sum >= 0 && t.FindPrefix("ℹ fail ", sum) >= 0
+	if complete && len(tree.failed) > 0 && f.Tests.Failed == nil {
+		complete = false
+	}
+	nodeVerdict(t, f, complete, tree.files, tree.leaves)
 }
 
 // readNodeTotals reads "ℹ pass 3" or "# pass 3" lines from line i on.

@@ -19,7 +19,7 @@ func sniffNodeDot(t *Text) match {
 	if j := t.FindPrefix("Failed tests:", i); j >= 0 {
 		return t.all(scoreSure)
 	}
-	if i >= t.Len() {
+	if i >= t.Len() && !t.unended {
 		return t.all(scoreWeak + 5)
 	}
 	return match{}

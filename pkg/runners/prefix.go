@@ -210,7 +210,7 @@ func splitPrefix(t *Text, form linePrefix) []*Text {
 		last = label
 		g := byLabel[label]
 		if g == nil {
-			g = &Text{Hint: t.Hint, nums: []int{}, dropped: t.dropped}
+			g = &Text{Hint: t.Hint, nums: []int{}, dropped: t.dropped, unended: t.unended}
 			byLabel[label] = g
 			order = append(order, g)
 		}

@@ -29,6 +29,8 @@ func pyVerdict(t *Text, d pyDoc, f *finding) {
 	}
 	ran := val(f.Tests.Passed) + val(f.Tests.Failed) + val(f.Tests.Todo) + f.Extra["xpassed"]
 	switch {
+	case val(f.Tests.Failed)+val(f.Tests.Errors) == 0 && len(d.sections)+len(d.entries) > 0 && f.Extra["subtests failed"] == 0 && ran > 0:
+		cut("the totals do not fit the failures above them: a test printed them")
 	case len(f.BuildErrors) > 0:
 		f.worse(StateBuildFailed)
 	case val(f.Tests.Failed) > 0 || val(f.Tests.Errors) > 0 || len(f.Suites) > 0 || f.Extra["subtests failed"] > 0:
@@ -81,7 +83,7 @@ func pyNoTotals(t *Text, d pyDoc, f *finding, cut func(string)) {
 		cut("pytest's totals are missing: the run did not come to its end")
 	case len(f.BuildErrors) > 0:
 		f.worse(StateBuildFailed)
-	case len(f.Failures) > 0 || len(d.entries) > 0:
+	case len(f.Failures) > 0 || len(d.entries) > 0 || val(f.Tests.Failed)+val(f.Tests.Errors) > 0:
 		f.worse(StateFailed)
 	case t.ExitOK():
 		f.worse(StatePassed)

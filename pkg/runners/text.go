@@ -94,7 +94,7 @@ func (t *Text) Slice(from, to int) *Text {
 	if from > to {
 		from = to
 	}
-	s := &Text{Hint: t.Hint, lines: t.lines[from:to], nums: make([]int, to-from), dropped: t.dropped}
+	s := &Text{Hint: t.Hint, lines: t.lines[from:to], nums: make([]int, to-from), dropped: t.dropped, unended: to == len(t.lines) && t.unended}
 	for i := range s.nums {
 		s.nums[i] = t.Num(from + i)
 	}

@@ -85,7 +85,7 @@ func parseVitest(t *Text, f *finding) {
 		return
 	}
 	switch {
-	case val(f.Tests.Failed) > 0 || len(f.Suites) > 0 || val(f.Tests.Errors) > 0:
+	case val(f.Tests.Failed) > 0 || len(f.Suites) > 0 || val(f.Tests.Errors) > 0 || strings.Contains(t.Line(sum), " failed"):
 		f.worse(StateFailed)
 	case val(f.Tests.Passed) == 0:
 		f.worse(StateNoTests)
