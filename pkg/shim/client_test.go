@@ -32,7 +32,7 @@ func runClient(t *testing.T, env []string, dir, prompt string, more ...string) c
 	if bin == "" {
 		t.Skip("LEGWORK_CLAUDE does not name a Claude Code program")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Minute)
 	defer cancel()
 	args := append([]string{
 		"-p", "--output-format", "stream-json", "--verbose", "--model", "local", "--permission-mode", "acceptEdits",

@@ -102,7 +102,7 @@ func runLive(t *testing.T, target Target, job liveJob) liveResult {
 	if err := os.WriteFile(path, []byte(job.before), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(target, Options{RecordDir: rec, Full: true})
+	s, err := New(target, Options{RecordDir: rec, Full: true, FirstByte: 30 * time.Minute, Idle: 10 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/tidwall/gjson"
 	"go.uber.org/goleak"
 )
@@ -532,6 +533,28 @@ func TestServeEndsWithItsContext(t *testing.T) {
 		t.Error(err)
 	}
 	_ = s.Close()
+}
+
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	stream := strings.Join(textStream("end_turn", "hi"), "")
+	dir := t.TempDir()
+	r := newRig(t, newFake(t, answer{chunks: []string{stream}}), func(_ *Target, o *Options) { o.RecordDir = dir })
+	body := ask("")
+	r.post(t, body).message(t)
+	got := r.record(t, 0)
+	if got.ID == "" || got.Time.IsZero() || got.FirstMS <= 0 || got.TotalMS < got.FirstMS || got.Prompt <= 0 {
+		t.Errorf("record %+v", got)
+	}
+	want := Record{Time: got.Time, ID: got.ID, FirstMS: got.FirstMS, TotalMS: got.TotalMS, Prompt: got.Prompt,
+		Path: "/v1/messages", Route: RouteNative, Model: "m", Stream: true, Status: 200, Outcome: Answered, BytesIn: len(body), BytesUp: len(body),
+		BytesOut: int64(len(stream)), Messages: 1, Tools: 1, Usage: Usage{Input: 10, Output: 5}, Stop: "end_turn", Asks: 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if file := records(t, dir); len(file) != 1 || cmp.Diff(got.Usage, file[0].Usage) != "" {
+		t.Errorf("file %+v", file)
+	}
 }
 
 func TestRecordsMaskSecrets(t *testing.T) {
