@@ -6,12 +6,14 @@ case "$1" in
 */deps/*) ;;
 *) plain "$@" ;;
 esac
+pretty=--format=pretty # a quiet run lists without the summary that is looked for
 for a in "$@"; do
 	case "$a" in
+	--format*) pretty= ;;
 	--list | --logfile* | --help | -h | --bench) plain "$@" ;;
 	esac
 done
-listed=$("$@" --list </dev/null 2>/dev/null)
+listed=$("$@" --list $pretty </dev/null 2>/dev/null)
 case "$listed" in
 *" benchmarks" | *" benchmark") ;;
 "")

@@ -6,10 +6,14 @@ case "$1" in
 *) exec "$@" ;;
 esac
 pattern=.
+# The testing package writes a memory profile when the last test has ended: a binary that exits 0 without
+# one was ended by the code under test (syscall.Exit; os.Exit is noticed by the package itself).
+end=$out.$$.mem
 for a in "$@"; do
 	case "$a" in
 	-test.run=*) pattern=${a#-test.run=} pattern=${pattern%%/*} ;;
 	-test.list=* | -test.fuzz=*) exec "$@" ;;
+	-test.memprofile=*) end= ;;
 	esac
 done
 bin=$1
@@ -20,7 +24,15 @@ if [ "$names" = 0 ]; then
 	[ $? = 2 ] || names=lost
 fi
 printf 'start\t%s\t%s\t%s\n' "$$" "$names" "$PWD" >>"$out"
+if [ -n "$end" ]; then
+	shift
+	set -- "$bin" "-test.memprofile=$end" "$@"
+fi
 "$@"
 code=$?
+if [ -n "$end" ] && [ "$code" = 0 ] && [ ! -s "$end" ]; then
+	exit 0 # no finish line: the tests did not run to their end
+fi
+[ -z "$end" ] || rm -f "$end"
 printf 'finish\t%s\t%s\n' "$$" "$code" >>"$out"
 exit $code
