@@ -307,6 +307,7 @@ func TestEstimate(t *testing.T) {
 func FuzzSelect(f *testing.F) {
 	f.Add([]byte("ERROR a failed\nb took 5 ms\n"), "Which took longest?", 100)
 	f.Add([]byte("\x00\xff{\"a\":1}\n\n# h\n  x"), "when did \"a\" fail on 3 May in the evening?", 7)
+	f.Add([]byte("0"), "\xe0evening", 101)
 	f.Add([]byte(strings.Repeat("a,b;", 3000)), "How many b-3 a@v1.2.3 first last?", 500)
 	f.Fuzz(func(t *testing.T, text []byte, question string, tokens int) {
 		if len(text) > 1<<16 || len(question) > 500 || tokens < 0 || tokens > 1e5 {

@@ -176,7 +176,7 @@ func readMoment(question string) (moment, string) {
 		rest = strings.Replace(rest, g[0], " ", 1)
 		break
 	}
-	low := strings.ToLower(rest)
+	low := lower(rest) // keeps every offset, as strings.ToLower does not
 	for _, p := range dayParts {
 		if i := strings.Index(low, p.word); i >= 0 {
 			m.hours, m.day, m.set = [2]int{p.a, p.b}, true, true
