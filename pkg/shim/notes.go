@@ -35,7 +35,7 @@ func (n *notes) len() int {
 func (n *notes) list() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	out := make([]string, 0, len(n.order))
+	var out []string
 	for _, what := range n.order {
 		if c := n.count[what]; c > 1 {
 			what = fmt.Sprintf("%s (×%d)", what, c)
