@@ -71,6 +71,13 @@ func (c *call) converse(ctx context.Context, s *server, w *wireCall, p *plan) (*
 				return nil, err
 			}
 			*p = next
+		case vOverflow:
+			// Ollama measures against the window we asked for; a larger one may do.
+			limit := c.limit(w.backend)
+			if w.backend != Ollama || p.numCtx >= limit && limit > 0 || p.numCtx >= ctxSteps[len(ctxSteps)-1] {
+				return nil, final
+			}
+			p.grow(limit)
 		case vWait:
 			if err := c.later(ctx, s, max(pause, retryDelay(err)), giveUp, final); err != nil {
 				return nil, err
@@ -157,7 +164,7 @@ func (c *call) refusal(ctx context.Context, s *server, w *wireCall, err error, s
 	msg := s.redact(excerpt(st.body))
 	switch {
 	case ref.verdict == vOverflow:
-		window := cmp.Or(ref.window, c.q.Choice.Window, w.numCtx)
+		window := cmp.Or(ref.window, w.numCtx, c.q.Choice.Window)
 		return ref, &OverflowError{Endpoint: s.Name, Model: w.model, Prompt: ref.prompt, Exact: ref.prompt > 0, Window: window}
 	case ref.verdict == vDropped:
 		return ref, &TransportError{Endpoint: s.Name, Status: st.status, Message: msg, Err: &droppedError{err: st}}

@@ -103,6 +103,16 @@ func (r *Registry) plan(ctx context.Context, s *server, w *wireCall, limit int) 
 	return p, nil
 }
 
+// grow asks for the next larger window: the prompt is longer than estimated.
+func (p *plan) grow(limit int) {
+	p.prompt = max(p.prompt, p.numCtx)
+	p.numCtx = ctxStep(p.numCtx + 1)
+	if limit > 0 {
+		p.numCtx = min(p.numCtx, limit)
+	}
+	p.window = p.numCtx
+}
+
 // most and least are the bounds of the prompt's size.
 func (p *plan) most() int {
 	if p.exact {

@@ -333,3 +333,19 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%d, %v", w, err)
 	}
 }
+
+// A prompt that is longer than estimated gets a larger window, not an error.
+func TestOllamaGrows(t *testing.T) {
+	t.Parallel()
+	s := llmtest.NewOllama(t, llmtest.Config{Models: []llmtest.Model{{ID: "m:latest", Max: 40000}}, TokenBytes: 1})
+	r := registry(t, ep("e", s))
+	a := chat(t, r, Request{Messages: say(strings.Repeat("word ", 3900)), MaxTokens: 100}) // 19,500 tokens here
+	if a.Window != 32768 || a.Attempts != 3 || a.Unreliable != "" {
+		t.Errorf("%+v", a)
+	}
+	var over *OverflowError
+	_, err := chatErr(t.Context(), t, registry(t, ep("e", s)), Request{Messages: say(strings.Repeat("word ", 9000)), MaxTokens: 100})
+	if !errors.As(err, &over) || over.Window != 40000 {
+		t.Errorf("%v", err)
+	}
+}
