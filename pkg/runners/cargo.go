@@ -66,6 +66,8 @@ type cargoBlock struct {
 	failed []string // names under "failures:"
 	out    map[string][]string
 	order  []string // names of output sections
+	// printed: the result stands in a test's captured output, so the test wrote it.
+	printed bool
 }
 
 func parseCargo(t *Text, f *finding) {
@@ -142,10 +144,7 @@ func cargoBlocks(t *Text) []*cargoBlock {
 		}
 		if strings.Contains(l, "test result: ") {
 			if m := cargoResult().FindStringSubmatch(l); m != nil && (cur.result == nil || atoi(m[2])+atoi(m[3])+atoi(m[4])+atoi(m[5]) == cur.want) {
-				cur.result = m
-				if section == "" || list {
-					list = false
-				}
+				cur.result, cur.printed, list = m, section != "", false
 				continue
 			}
 		}
@@ -162,6 +161,11 @@ func cargoBlocks(t *Text) []*cargoBlock {
 			cur.failed = append(cur.failed, strings.TrimPrefix(l, "    "))
 		case section != "" && len(cur.out[section]) < 3000:
 			cur.out[section] = append(cur.out[section], l)
+		}
+	}
+	for _, b := range blocks {
+		if b.printed {
+			b.result = nil
 		}
 	}
 	return blocks
