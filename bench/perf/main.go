@@ -147,7 +147,12 @@ func machine() string {
 
 // build makes a release-like binary.
 func (l *lab) build(to string, env ...string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", to, "./cmd/legwork") //nolint:noctx // ends by itself
+	flags, err := os.ReadFile(filepath.Join(l.repo, "buildflags"))
+	if err != nil {
+		return err
+	}
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"}, strings.Fields(string(flags))...)
+	cmd := exec.Command("go", append(args, "-o", to, "./cmd/legwork")...) //nolint:noctx // ends by itself
 	cmd.Env = append(os.Environ(), append([]string{"CGO_ENABLED=0"}, env...)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
