@@ -33,7 +33,10 @@ func catchParser() parser {
 				return t.all(scoreSure)
 			}
 			return match{}
-		}, parse: catchParse}
+		}, parse: func(t *Text, f *finding) {
+			catchParse(t, f)
+			memoryBeside(t, f)
+		}}
 }
 
 func catchParse(t *Text, f *finding) {

@@ -14,7 +14,10 @@ func checkParser() parser {
 				return t.all(scoreCertain)
 			}
 			return match{}
-		}, parse: checkParse}
+		}, parse: func(t *Text, f *finding) {
+			checkParse(t, f)
+			memoryBeside(t, f)
+		}}
 }
 
 func checkParse(t *Text, f *finding) {

@@ -8,7 +8,7 @@ import "strings"
 func (f *finding) crashed(t *Text, at int) {
 	if t.ExitOK() {
 		rest := 0
-		for i := at + 1; i < t.Len(); i++ {
+		for i := at + 1; i < t.Len() && rest <= 2; i++ {
 			if !blank(t.lines[i]) {
 				rest++
 			}
@@ -17,7 +17,10 @@ func (f *finding) crashed(t *Text, at int) {
 			if f.State == "" {
 				f.State = StateUnknown
 			}
-			f.note("a stack trace stands in the text, the run went on and ended with exit code 0")
+			const note = "a stack trace stands in the text, the run went on and ended with exit code 0"
+			if n := len(f.Notes); n == 0 || f.Notes[n-1] != note {
+				f.note(note)
+			}
 			return
 		}
 		f.note("exit code 0, but the text ends with a crash: the code was lost on the way")

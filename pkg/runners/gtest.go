@@ -18,7 +18,10 @@ func gtestParser() parser {
 				return t.all(scoreCertain)
 			}
 			return match{}
-		}, parse: gtestParse}
+		}, parse: func(t *Text, f *finding) {
+			gtestParse(t, f)
+			memoryBeside(t, f)
+		}}
 }
 
 // gtestRun is the reader's state over one or more runs in the same output.

@@ -147,3 +147,22 @@ func vgText(l string) (string, bool) {
 	}
 	return m[1], true
 }
+
+// memoryBeside adds what a sanitizer or valgrind says around a native test
+// program that by its own count may have passed.
+func memoryBeside(t *Text, f *finding) {
+	for _, p := range []parser{sanitizerParser(), valgrindParser()} {
+		if !t.HasAny(p.marks...) || p.sniff(t).score == 0 {
+			continue
+		}
+		var g finding
+		p.parse(t, &g)
+		if g.State == StatePassed || g.State == StateDidNotFinish && len(g.Failures) == 0 {
+			continue
+		}
+		for _, x := range g.Failures {
+			f.suite(SuiteFailure{Kind: SuiteUncaught, Name: p.name, File: x.File, Line: x.Line, Message: x.Message})
+		}
+		f.worse(g.State)
+	}
+}
