@@ -149,14 +149,14 @@ func cargoBlocks(t *Text) []*cargoBlock {
 			}
 		}
 		switch {
-		case strings.HasPrefix(l, "---- ") && strings.HasSuffix(l, " stdout ----"):
+		case cur.failed != nil && strings.HasPrefix(l, "---- ") && strings.HasSuffix(l, " stdout ----"):
 			section, list = strings.TrimSuffix(strings.TrimPrefix(l, "---- "), " stdout ----"), false
 			if cur.out[section] == nil {
 				cur.order = append(cur.order, section)
 			}
 		case l == "failures:":
 			section, list = "", true
-			cur.failed = nil
+			cur.failed = []string{}
 		case list && strings.HasPrefix(l, "    "):
 			cur.failed = append(cur.failed, strings.TrimPrefix(l, "    "))
 		case section != "" && len(cur.out[section]) < 3000:
