@@ -22,6 +22,7 @@ type tokenBook struct {
 
 	mu     sync.Mutex
 	models map[string]*tokenFit
+	kept   map[string]bool // models written by this process
 }
 
 // tokenFit is what is known of one model's tokenizer.
@@ -148,7 +149,12 @@ func (b *tokenBook) learn(model string, x features, real int) {
 	f := b.load(model)
 	f.learn(x, real)
 	data, err := json.Marshal(f)
-	often := f.Calls <= 20 || f.Calls%20 == 0
+	// The first of every process too: a command line makes one call in each.
+	often := f.Calls <= 20 || f.Calls%20 == 0 || !b.kept[model]
+	if b.kept == nil {
+		b.kept = map[string]bool{}
+	}
+	b.kept[model] = true
 	b.mu.Unlock()
 	if err == nil && often {
 		err = b.keep(model, data)
