@@ -130,68 +130,22 @@ func parseGoTest(t *Text, f *finding) {
 	r.report(t, f)
 }
 
+// goReader reads plain and -v output line by line.
+type goReader struct {
+	run   *goRun
+	cur   *goPkg
+	test  string    // whose output comes now, "" for the package's own
+	block []goLevel // results above, whose output without -v follows them
+	trace bool      // below a panic, which lasts to the package's end
+}
+
 // readGoTest reads plain and -v output.
 func readGoTest(t *Text) *goRun {
-	r := &goRun{}
-	cur := newGoPkg("")
-	test := ""
-	var trace []string  // not empty below a panic, which lasts to the package's end
-	var block []goLevel // results above, whose output without -v follows them
+	g := &goReader{run: &goRun{}, cur: newGoPkg("")}
 	for i := range t.Len() {
-		l := t.Line(i)
-		if m := goPkgLine().FindStringSubmatch(l); m != nil {
-			r.close(cur, m)
-			cur, test, block, trace = newGoPkg(""), "", nil, nil
-			continue
-		}
-		if name, ok := goSwitch(l); ok {
-			test, block = name, nil
-			if strings.HasPrefix(l, "=== RUN") {
-				r.verbose = true
-				cur.test(name).runs++
-			}
-			continue
-		}
-		if m := goResult().FindStringSubmatchIndex(l); m != nil && (goResultAt(l, m[0], cur, l[m[4]:m[5]]) && (m[0] == 0 || !r.verbose || cur.tests[l[m[4]:m[5]]] != nil || strings.TrimLeft(l[:m[0]], " ") == "") || r.openBefore(cur, l[m[4]:m[5]])) {
-			name := l[m[4]:m[5]]
-			if r.openBefore(cur, name) {
-				cur = r.reopen(cur)
-			}
-			x := cur.test(name)
-			if r.verbose && x.runs == 0 && len(x.results) == 0 && len(cur.order) == 1 {
-				x.out, cur.out = cur.out, nil // a printed package line cut it off from its "=== RUN"
-			}
-			x.results = append(x.results, l[m[2]:m[3]])
-			if m[0] > 0 && strings.TrimSpace(l[:m[0]]) != "" {
-				if r.verbose {
-					cur.output(test, l[:m[0]])
-				} else {
-					cur.output(l[m[4]:m[5]], l[:m[0]])
-				}
-				l = l[m[0]:]
-			}
-			block = append(block, goLevel{indent(l), name})
-			test = name
-			continue
-		}
-		if l == "FAIL" || l == "PASS" || strings.HasPrefix(l, "exit status ") {
-			test = ""
-			continue
-		}
-		if strings.HasPrefix(l, "coverage: ") {
-			continue
-		}
-		if len(block) > 0 {
-			test = goOwner(block, l, len(trace) > 0)
-		}
-		if panicked([]string{l}) == 0 {
-			trace = append(trace, test)
-			if len(block) > 0 {
-				test = block[len(block)-1].name
-			}
-		}
-		cur.output(test, l)
+		g.line(t.Line(i))
 	}
+	r, cur := g.run, g.cur
 	for i := t.Len() - 1; i >= 0 && i > t.Len()-3; i-- {
 		r.failed = r.failed || t.Line(i) == "FAIL"
 	}
@@ -203,6 +157,68 @@ func readGoTest(t *Text) *goRun {
 		r.pkgs = append(r.pkgs, cur) // build errors without a package line
 	}
 	return r
+}
+
+func (g *goReader) line(l string) {
+	if m := goPkgLine().FindStringSubmatch(l); m != nil {
+		g.run.close(g.cur, m)
+		g.cur, g.test, g.block, g.trace = newGoPkg(""), "", nil, false
+		return
+	}
+	if name, ok := goSwitch(l); ok {
+		g.test, g.block = name, nil
+		if strings.HasPrefix(l, "=== RUN") {
+			g.run.verbose = true
+			g.cur.test(name).runs++
+		}
+		return
+	}
+	if m := goResult().FindStringSubmatchIndex(l); m != nil {
+		if name := l[m[4]:m[5]]; g.run.openBefore(g.cur, name) || goResultAt(l, m[0], g.cur, name, g.run.verbose) {
+			g.result(l[:m[0]], l[m[2]:m[3]], name)
+			return
+		}
+	}
+	switch {
+	case l == "FAIL" || l == "PASS" || strings.HasPrefix(l, "exit status "):
+		g.test = ""
+		return
+	case strings.HasPrefix(l, "coverage: "):
+		return
+	case len(g.block) > 0:
+		g.test = goOwner(g.block, l, g.trace)
+	}
+	if panicked([]string{l}) == 0 {
+		g.trace = true
+		if len(g.block) > 0 {
+			g.test = g.block[len(g.block)-1].name
+		}
+	}
+	g.cur.output(g.test, l)
+}
+
+// result takes "--- FAIL: name" with what stands before it in its line: blanks,
+// or text that a test printed without a newline.
+func (g *goReader) result(before, word, name string) {
+	if g.run.openBefore(g.cur, name) {
+		g.cur = g.run.reopen(g.cur)
+	}
+	x := g.cur.test(name)
+	if g.run.verbose && x.runs == 0 && len(x.results) == 0 && len(g.cur.order) == 1 {
+		x.out, g.cur.out = g.cur.out, nil // a printed package line cut it off from its "=== RUN"
+	}
+	x.results = append(x.results, word)
+	level := len(before)
+	if strings.TrimSpace(before) != "" {
+		owner := name
+		if g.run.verbose {
+			owner = g.test
+		}
+		g.cur.output(owner, before)
+		level = 0
+	}
+	g.block = append(g.block, goLevel{level, name})
+	g.test = name
 }
 
 // openBefore: the test was announced before the last package line and has no
@@ -258,7 +274,7 @@ func goOwner(block []goLevel, l string, trace bool) string {
 
 // goResultAt: at the start of a line (indented for subtests) a result is one; in
 // mid-line only if the name was announced, because a test printed without newline.
-func goResultAt(l string, at int, p *goPkg, name string) bool {
+func goResultAt(l string, at int, p *goPkg, name string, verbose bool) bool {
 	if strings.TrimLeft(l[:at], " ") == "" {
 		return true
 	}
@@ -266,7 +282,7 @@ func goResultAt(l string, at int, p *goPkg, name string) bool {
 		return x.runs > 0
 	}
 	// Without -v nothing was announced; the name must at least be one of go test's.
-	return !strings.Contains(name, "/") && (strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Example") || strings.HasPrefix(name, "Fuzz"))
+	return !verbose && !strings.Contains(name, "/") && (strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Example") || strings.HasPrefix(name, "Fuzz"))
 }
 
 // goSwitch reads "=== RUN   X", "=== CONT  X", "=== NAME  X", "=== PAUSE X".
