@@ -36,5 +36,5 @@ type Document struct {
 // makes it so); page may be nil. It never fails and never panics: a page without
 // readable text has Method "none" and an empty Markdown.
 func ExtractHTML(body []byte, page *url.URL) Document {
-	return extract(body, page)
+	return extract(body, page, maxTags)
 }

@@ -12,24 +12,31 @@ import (
 // minWords is the length below which a reading is taken for no reading at all.
 const minWords = 25
 
-// maxTags bounds the tree that is built of a page; one tag costs some 150 bytes.
-// Readability copies the tree and its cost grows with the square of size and
-// depth; pages beyond these bounds are read by their own main element.
+// maxTags bounds the tree that is built of a page; a tag costs some 150 bytes.
+// What lies behind is read as bare text. Readability copies the tree and its cost
+// grows with the square of size and depth; pages beyond its bounds are read by
+// their own main element.
 const (
-	maxTags          = 150_000
+	maxTags          = 600_000
+	maxTagsCut       = 150_000 // of a page that was too long to be read to its end
 	maxReadableTags  = 40_000
 	maxReadableDepth = 70
 )
 
-func extract(body []byte, page *url.URL) (doc Document) {
+func extract(body []byte, page *url.URL, limit int) (doc Document) {
 	defer func() {
 		if recover() != nil {
 			doc = tokensOnly(body)
 		}
 	}()
 	tags := bytes.Count(body, []byte("<"))
-	if tags > maxTags {
-		return tokensOnly(body)
+	if tags > limit {
+		head, rest := splitAtTag(body, limit)
+		doc = extract(head, page, limit)
+		more := tokensOnly(rest)
+		doc.Markdown += "\n\n" + more.Markdown
+		doc.Words += more.Words
+		return doc
 	}
 	root, err := html.Parse(bytes.NewReader(body))
 	if err != nil {
@@ -56,37 +63,45 @@ func extract(body []byte, page *url.URL) (doc Document) {
 	return doc
 }
 
+// splitAtTag cuts a page in front of its n-th tag.
+func splitAtTag(body []byte, n int) (head, rest []byte) {
+	at := 0
+	for range n {
+		next := bytes.IndexByte(body[at:], '<')
+		if next < 0 {
+			break
+		}
+		at += next + 1
+	}
+	at = max(0, at-1)
+	return body[:at], body[at:]
+}
+
 // choose decides which reading of the page is its text.
 //
 // Readability knows articles among teasers; it does not know manuals, where it
 // drops tables, short code blocks and all but one section. The page's own main
-// element is the opposite. Code and table rows tell the two kinds apart: they are
-// what is lost when the wrong one is chosen.
+// element is the opposite. So a page that does not call itself an article is read
+// by its main element when it has one; otherwise code and table rows, which are
+// what is lost when the wrong reading is chosen, and the share of words decide.
 func choose(root *html.Node, page *url.URL, isArticle, large bool, doc *Document) (*html.Node, Method) {
 	body := find(root, func(n *html.Node) bool { return isElement(n, atom.Body) })
 	if body == nil {
 		body = root
 	}
 	stripMenus(body)
-	var found *html.Node
-	var byline string
-	if !large {
-		found, byline = article(root, page)
-	}
-	if doc.Byline == "" {
-		doc.Byline = byline
-	}
-	var readable measure
-	if found != nil {
-		readable = take(found)
-	}
 	own, method := container(body), MethodContainer
 	if own == nil {
 		own, method = body, MethodBody
 	}
+	if large || method == MethodContainer && !isArticle {
+		stripChrome(own)
+		return own, method
+	}
+	found, byline := article(root, page)
+	doc.Byline = firstOf(doc.Byline, byline)
 	stripChrome(own)
-	whole := take(own)
-	if found == nil || elsewhere(found, own, method) || readable.words < minWords && whole.words > readable.words || ownWins(whole, readable, method, isArticle) {
+	if ownWins(own, found, method, isArticle) {
 		if isArticle {
 			cleanArticle(own, doc.Title)
 		}
@@ -115,17 +130,21 @@ func elsewhere(found, own *html.Node, method Method) bool {
 	return strange*2 > total
 }
 
-// ownWins decides for the page's own element against Readability.
-func ownWins(own, readable measure, method Method, isArticle bool) bool {
+// ownWins decides for the page's own element against what Readability found.
+func ownWins(node, found *html.Node, method Method, isArticle bool) bool {
+	if found == nil || elsewhere(found, node, method) {
+		return true
+	}
+	own, readable := take(node), take(found)
 	lost := func(percent int) bool { return readable.words*100 < own.words*percent }
 	lostPoints := func(percent int) bool { return readable.points()*100 < own.points()*percent }
 	switch {
-	case method == MethodBody:
-		return own.points() >= 9 && lostPoints(60) && lost(70) || !isArticle && lost(90) && own.prose()
-	case !isArticle:
-		return own.prose() || readable.rows < own.rows || readable.code < own.code
+	case readable.words < minWords:
+		return own.words > readable.words
+	case method == MethodContainer:
+		return own.points() > 0 && (lost(70) || lostPoints(90))
 	}
-	return own.points() > 0 && (lost(70) || lostPoints(90))
+	return own.points() >= 9 && lostPoints(60) && lost(70) || !isArticle && lost(90) && own.prose()
 }
 
 // measure is what a reading holds.

@@ -88,6 +88,14 @@ func TestChoice(t *testing.T) {
 	if doc.Method != MethodContainer || strings.Count(doc.Markdown, "| port |") != 20 || !strings.Contains(doc.Markdown, "y = 2") || strings.Contains(doc.Markdown, "licence") {
 		t.Errorf("manual: %s\n%s", doc.Method, doc.Markdown)
 	}
+	// Ids made from headings are no names of chrome.
+	for _, section := range []string{`<section id="cookie-objects">`, `<div class="section" id="related-work">`, `<div id="menu-commands">`} {
+		name := strings.NewReplacer("cookie-objects", "Cookie objects", "related-work", "Related work", "menu-commands", "Menu commands").Replace(section[strings.LastIndex(section[:len(section)-2], `"`)+1 : len(section)-2])
+		doc := ExtractHTML(page("", "<main>"+filler+section+"<h2>"+name+"</h2><p>What stands here must stay.</p></section></main>"), nil)
+		if !strings.Contains(doc.Markdown, "must stay") {
+			t.Errorf("%s was taken for chrome", section)
+		}
+	}
 	article := `<header><a href=/>Paper</a><ul><li><a href=1>Politics</a><li><a href=2>Sport</a></ul></header><div class="story">` + filler +
 		`<figure><img src=x><figcaption>A caption of a photo</figcaption></figure><p><a href=z>READ MORE: another story about ferries</a></p>` + filler +
 		`<div class="related-stories"><h3>Related</h3><ul><li><a href=1>One story</a><li><a href=2>Two stories</a></ul></div></div><div class="comments"><p>First!</p></div>`

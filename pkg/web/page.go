@@ -100,7 +100,11 @@ func readText(page Page, body []byte, contentType string, u *url.URL) (Page, err
 }
 
 func readHTML(page Page, text []byte, u *url.URL) (Page, error) {
-	doc := ExtractHTML(text, u)
+	limit := maxTags
+	if page.Cut != "" {
+		limit = maxTagsCut
+	}
+	doc := extract(text, u, limit)
 	if wall := wallReason(doc.Title, doc.Markdown, doc.Words); wall != "" {
 		return Page{}, fail(FailWall, nil, "%s", wall)
 	}

@@ -193,8 +193,9 @@ func chrome(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Nav, atom.Footer:
 		return true
-	case atom.Html, atom.Body, atom.Main, atom.Article, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Code, atom.Pre:
-		return false
+	case atom.Html, atom.Body, atom.Main, atom.Article, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Code, atom.Pre,
+		atom.Dl, atom.Dt, atom.Dd, atom.Tbody, atom.Tr, atom.Td, atom.Th, atom.Em, atom.Strong, atom.Kbd, atom.Samp, atom.Var:
+		return false // parts of a text, whatever they are called
 	case atom.Header:
 		return !inside(n, atom.Article, atom.Main, atom.Section)
 	}
@@ -205,12 +206,30 @@ func chrome(n *html.Node) bool {
 				return true
 			}
 		case "class", "id":
-			if a.Val != "" && nameWords(a.Val, func(w string) bool { return chromeWords[w] }) {
+			if a.Val != "" && nameWords(a.Val, func(w string) bool { return chromeWords[w] }) && !(a.Key == "id" && anchor(n, a.Val)) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// anchor reports whether an id was made from the heading of a section: "Cookie
+// objects" is a chapter, not a cookie dialog.
+func anchor(n *html.Node, id string) bool {
+	if n.DataAtom == atom.Section || hasName(n, "section") {
+		return true
+	}
+	heading := find(n, func(c *html.Node) bool { return headingLevel(c) > 0 })
+	if heading == nil {
+		return false
+	}
+	var words []string
+	nameWords(headingText(heading), func(w string) bool {
+		words = append(words, w)
+		return false
+	})
+	return strings.Contains(strings.ToLower(id), strings.Join(words, "-"))
 }
 
 // inside reports whether an ancestor of n is one of tags.
