@@ -47,11 +47,10 @@ type Channel struct {
 // part is one attached probe.
 type part struct {
 	name string
-	// runner is the Result.Runner this part speaks of; its tests replace counts
-	// only where a text of that runner was read.
-	runner string
-	file   string // where the report is, inside Channel.dir
-	read   func(c *Channel, p part) Evidence
+	// guard: the part knows only who ended the process, not what the tests did.
+	guard bool
+	file  string // where the report is
+	read  func(c *Channel, p part) Evidence
 }
 
 // Attach finds out what Setup.Command will run and prepares the channels that

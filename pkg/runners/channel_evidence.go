@@ -98,73 +98,79 @@ func readEvents(c *Channel, p part) Evidence {
 // rel shows a path as the project names it.
 func (c *Channel) rel(p string) string { return cleanPath(p, c.setup.Dir) }
 
-// readWrapper reads the tab-separated notes of the go and cargo wrappers: which
-// binary started, how many tests it lists, how it ended, what it logged.
+// unit is one test binary as the go and cargo wrappers saw it.
+type unit struct {
+	name       string
+	names      int // tests it lists
+	logged     int // results it wrote
+	lost, done bool
+	code       int
+	outcomes   []string // of its tests, beside ids
+	ids        []string
+}
+
+// readUnits reads the tab-separated notes of a wrapper, in order of start.
+func readUnits(text string) []*unit {
+	byPID := map[string]*unit{}
+	var order []*unit
+	for l := range strings.SplitSeq(text, "\n") {
+		w := strings.SplitN(l, "\t", 4)
+		if len(w) < 3 {
+			continue
+		}
+		u := byPID[w[1]]
+		if u == nil || w[0] == "start" && u.done {
+			u = &unit{}
+			byPID[w[1]] = u
+			order = append(order, u)
+		}
+		switch w[0] {
+		case "start":
+			u.lost = w[2] == "lost"
+			u.names, _ = strconv.Atoi(w[2]) // "lost" is 0
+			if len(w) == 4 {
+				u.name = w[3]
+			}
+		case "test":
+			word, name, _ := strings.Cut(w[2], " ")
+			u.logged++
+			u.outcomes, u.ids = append(u.outcomes, word), append(u.ids, name)
+		case "finish":
+			u.done = true
+			u.code, _ = strconv.Atoi(w[2]) // written by $?
+		}
+	}
+	return order
+}
+
+// readWrapper says which test binaries started, how many tests they list, how
+// they ended and what they logged.
 func readWrapper(c *Channel, p part) Evidence {
 	e := Evidence{Channel: p.name}
 	b, err := os.ReadFile(p.file)
 	if err != nil {
 		return e
 	}
-	type unit struct {
-		name         string
-		names        int
-		logged       int
-		lost, logs   bool
-		code         int
-		done, begins bool
-	}
-	units, order := map[string]*unit{}, []string{}
-	for l := range strings.SplitSeq(string(b), "\n") {
-		w := strings.SplitN(l, "\t", 4)
-		if len(w) < 3 {
-			continue
-		}
-		u := units[w[1]]
-		if u == nil {
-			u = &unit{}
-			units[w[1]] = u
-			order = append(order, w[1])
-		}
-		switch w[0] {
-		case "start":
-			u.begins = true
-			u.lost = w[2] == "lost"
-			u.names, _ = strconv.Atoi(w[2])
-			if len(w) == 4 {
-				u.name = c.rel(w[3])
-			}
-		case "test":
-			word, name, _ := strings.Cut(w[2], " ")
-			u.logs = true
-			u.logged++
-			switch word {
+	units := readUnits(string(b))
+	e.Started, e.Finished = len(units) > 0, len(units) > 0
+	for _, u := range units {
+		for i, id := range u.ids {
+			switch u.outcomes[i] {
 			case "ok":
-				e.Passed = append(e.Passed, name)
+				e.Passed = append(e.Passed, id)
 			case "failed":
-				e.Failed = append(e.Failed, name)
+				e.Failed = append(e.Failed, id)
 			default:
-				e.Skipped = append(e.Skipped, name)
+				e.Skipped = append(e.Skipped, id)
 			}
-		case "finish":
-			u.done = true
-			u.code, _ = strconv.Atoi(w[2])
 		}
-	}
-	e.Finished = len(order) > 0
-	for _, k := range order {
-		u := units[k]
-		e.Started = true
 		e.Planned = num(val(e.Planned) + u.names)
 		switch {
-		case u.lost:
-			e.Lost = append(e.Lost, u.name)
-			e.Finished = false
-		case !u.done, p.runner == "cargo test" && u.code == 0 && u.logged < u.names:
-			e.Lost = append(e.Lost, u.name)
+		case u.lost, !u.done, p.name == "cargo test" && u.code == 0 && u.logged < u.names:
+			e.Lost = append(e.Lost, c.rel(u.name))
 			e.Finished = false
 		case u.names == 0:
-			e.Empty = append(e.Empty, u.name)
+			e.Empty = append(e.Empty, c.rel(u.name))
 		}
 	}
 	return e
@@ -176,7 +182,7 @@ func (c *Channel) Read() Evidence {
 	var sum Evidence
 	for _, p := range c.parts {
 		e := p.read(c, p)
-		if p.runner == "" { // the guard: only who ended the process
+		if p.guard {
 			sum.Exits = append(sum.Exits, e.Exits...)
 			continue
 		}

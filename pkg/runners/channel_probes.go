@@ -59,10 +59,10 @@ func attachGuard(c *Channel, progs []program) error {
 		switch {
 		case p.name == "jest" && jestFits(p):
 			marks["JEST"] = c.report("jest.json")
-			c.parts = append(c.parts, part{"jest", "jest", c.report("jest.json"), readJest})
+			c.parts = append(c.parts, part{"jest", false, c.report("jest.json"), readJest})
 		case p.name == "vitest" && vitestFits(p, p.dir):
 			marks["VITEST"] = c.report("vitest.json")
-			c.parts = append(c.parts, part{"vitest", "vitest", c.report("vitest.json"), readJest})
+			c.parts = append(c.parts, part{"vitest", false, c.report("vitest.json"), readJest})
 		}
 	}
 	path, err := c.write("node_guard.cjs", marks)
@@ -70,7 +70,7 @@ func attachGuard(c *Channel, progs []program) error {
 		return err
 	}
 	c.add("NODE_OPTIONS", "--require="+path)
-	c.parts = append(c.parts, part{"node guard", "", marks["REPORT"], readEvents})
+	c.parts = append(c.parts, part{"node guard", true, marks["REPORT"], readEvents})
 	return nil
 }
 
@@ -138,7 +138,7 @@ func attachNodeTest(c *Channel, progs []program) error {
 	}
 	report := c.report("node-test.jsonl")
 	c.add("NODE_OPTIONS", "--test-reporter="+usual+" --test-reporter-destination=stdout --test-reporter="+path+" --test-reporter-destination="+report)
-	c.parts = append(c.parts, part{"node:test", "node-test", report, readEvents})
+	c.parts = append(c.parts, part{"node:test", false, report, readEvents})
 	return nil
 }
 
@@ -179,7 +179,7 @@ func attachMocha(c *Channel, _ []program) error {
 		return err
 	}
 	c.add("MOCHA_OPTIONS", "--require "+path)
-	c.parts = append(c.parts, part{"mocha", "mocha", report, readEvents})
+	c.parts = append(c.parts, part{"mocha", false, report, readEvents})
 	return nil
 }
 
@@ -193,7 +193,7 @@ func attachPlaywright(c *Channel, _ []program) error {
 		return err
 	}
 	c.env["PW_TEST_REPORTER"] = path
-	c.parts = append(c.parts, part{"playwright", "playwright", report, readEvents})
+	c.parts = append(c.parts, part{"playwright", false, report, readEvents})
 	return nil
 }
 
@@ -208,7 +208,7 @@ func attachPytest(c *Channel, _ []program) error {
 	}
 	c.prepend("PYTHONPATH", c.dir)
 	c.add("PYTEST_ADDOPTS", "-p legwork_pytest_probe")
-	c.parts = append(c.parts, part{"pytest", "pytest", report, readEvents})
+	c.parts = append(c.parts, part{"pytest", false, report, readEvents})
 	return nil
 }
 
@@ -227,7 +227,7 @@ func attachUnittest(c *Channel, _ []program) error {
 	if !strings.HasPrefix(c.env["PYTHONPATH"], c.dir) {
 		c.prepend("PYTHONPATH", c.dir)
 	}
-	c.parts = append(c.parts, part{"unittest", "unittest", report, readEvents})
+	c.parts = append(c.parts, part{"unittest", false, report, readEvents})
 	return nil
 }
 
@@ -265,7 +265,7 @@ func attachGo(c *Channel, _ []program) error {
 		return err
 	}
 	c.add("GOFLAGS", "-exec="+path)
-	c.parts = append(c.parts, part{"go test", "go test", report, readWrapper})
+	c.parts = append(c.parts, part{"go test", false, report, readWrapper})
 	return nil
 }
 
@@ -331,7 +331,7 @@ func attachCargo(c *Channel, _ []program) error {
 	for _, t := range triples {
 		c.env["CARGO_TARGET_"+t+"_RUNNER"] = path
 	}
-	c.parts = append(c.parts, part{"cargo test", "cargo test", report, readWrapper})
+	c.parts = append(c.parts, part{"cargo test", false, report, readWrapper})
 	return nil
 }
 
@@ -364,7 +364,7 @@ func attachRspec(c *Channel, _ []program) error {
 		return err
 	}
 	c.add("SPEC_OPTS", "--require "+path)
-	c.parts = append(c.parts, part{"rspec", "rspec", report, readEvents})
+	c.parts = append(c.parts, part{"rspec", false, report, readEvents})
 	return nil
 }
 
@@ -374,7 +374,7 @@ func attachGtest(c *Channel, _ []program) error {
 	}
 	dir := c.report("gtest")
 	c.env["GTEST_OUTPUT"] = "json:" + dir + "/"
-	c.parts = append(c.parts, part{"googletest", "googletest", dir, readGtest})
+	c.parts = append(c.parts, part{"googletest", false, dir, readGtest})
 	return nil
 }
 
@@ -384,7 +384,7 @@ func attachProve(c *Channel, _ []program) error {
 	}
 	dir := c.report("prove")
 	c.env["PERL_TEST_HARNESS_DUMP_TAP"] = dir
-	c.parts = append(c.parts, part{"prove", "prove", dir, readProve})
+	c.parts = append(c.parts, part{"prove", false, dir, readProve})
 	return nil
 }
 
@@ -406,6 +406,6 @@ func attachCtest(c *Channel, progs []program) error {
 		}
 	}
 	c.begun = time.Now()
-	c.parts = append(c.parts, part{"ctest", "ctest", filepath.Join(dir, "Testing", "Temporary", "LastTest.log"), readCtest})
+	c.parts = append(c.parts, part{"ctest", false, filepath.Join(dir, "Testing", "Temporary", "LastTest.log"), readCtest})
 	return nil
 }

@@ -243,6 +243,11 @@ func perlCrashParser() parser {
 				return
 			}
 			i := lastMatch(t, perlDied())
+			if i < 0 {
+				f.build(BuildError{Message: t.Line(t.FindPrefix("syntax error at ", 0))})
+				f.State = StateBuildFailed
+				return
+			}
 			m := perlDied().FindStringSubmatch(t.Line(i))
 			f.fail(Failure{File: t.path(m[2]), Line: atoi(m[3]), Message: m[1]})
 			f.crashed(t, i)

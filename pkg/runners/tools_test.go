@@ -136,3 +136,21 @@ func FuzzTools(f *testing.F) {
 		}
 	})
 }
+
+// Lines of a service's log that no parser knows, and everything at once.
+func BenchmarkParse(b *testing.B) {
+	const line = "2026-01-01 12:00:00 INFO  server: request 12345 from 10.0.0.1 took 12ms status=200 path=/api/v1/items?x=1\n"
+	var mixed bytes.Buffer
+	for _, f := range fixtures(b) {
+		mixed.Write(f.out)
+	}
+	one := 1
+	for name, text := range map[string][]byte{"log": bytes.Repeat([]byte(line), 60000), "mixed": mixed.Bytes()} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				runners.Parse(text, runners.Hint{Exit: &one})
+			}
+		})
+	}
+}
