@@ -107,25 +107,31 @@ func stripInvisible(root *html.Node) {
 // pruneUnlessMost removes what matches, except an element that holds more than
 // half of all the text.
 func pruneUnlessMost(root *html.Node, match func(*html.Node) bool) {
-	sizes := sizesOf(root)
-	total := sizes[root].text
+	var sizes map[*html.Node]size // measured at the first match: most pages hide nothing
 	prune(root, func(n *html.Node) bool {
-		return n.Type == html.ElementNode && n.DataAtom != atom.Html && n.DataAtom != atom.Body &&
-			match(n) && sizes[n].text*2 <= total
+		if n.Type != html.ElementNode || n.DataAtom == atom.Html || n.DataAtom == atom.Body || !match(n) {
+			return false
+		}
+		if sizes == nil {
+			sizes = sizesOf(root)
+		}
+		return sizes[n].text*2 <= sizes[root].text
 	})
 }
 
 // flattenForms drops forms that ask for something and unwraps those that merely
 // enclose the page (ASP.NET puts one around everything).
 func flattenForms(root *html.Node) {
-	sizes := sizesOf(root)
-	total := sizes[root].text
+	var sizes map[*html.Node]size
 	var wrapping []*html.Node
 	prune(root, func(n *html.Node) bool {
 		if !isElement(n, atom.Form) {
 			return false
 		}
-		if sizes[n].text*4 > total {
+		if sizes == nil {
+			sizes = sizesOf(root)
+		}
+		if sizes[n].text*4 > sizes[root].text {
 			wrapping = append(wrapping, n)
 			return false
 		}
@@ -206,7 +212,7 @@ func chrome(n *html.Node) bool {
 				return true
 			}
 		case "class", "id":
-			if a.Val != "" && nameWords(a.Val, func(w string) bool { return chromeWords[w] }) && !(a.Key == "id" && anchor(n, a.Val)) {
+			if a.Val != "" && nameWords(a.Val, func(w string) bool { return chromeWords[w] }) && (a.Key == "class" || !anchor(n, a.Val)) {
 				return true
 			}
 		}
