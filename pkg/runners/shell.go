@@ -22,7 +22,7 @@ var toolErrors = map[string][]string{
 	"git": {"'"}, "fatal": {"not a git repository", "ambiguous argument", "pathspec", "bad revision", "unable to "},
 	"curl": {"("}, "tar": {"Error ", "Cannot ", "This does not look"}, "find": {"unknown predicate", "missing argument", "paths must precede", "‘", "'"},
 	"node":  {"bad option", "invalid value", "--"},
-	"error": {"unknown ", "unexpected argument", "unrecognized ", "invalid "},
+	"error": {"unknown ", "unexpected argument", "unrecognized ", "invalid ", "unclosed ", "unopened ", "repetition "},
 }
 
 func shellParsers() []parser {

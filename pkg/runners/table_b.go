@@ -12,6 +12,7 @@ func parsersTools() []parser {
 	out = append(out, ccParsers()...)
 	out = append(out, bundlerParsers()...)
 	out = append(out, pyCheckers()...)
+	out = append(out, styleParsers()...)
 	out = append(out, crashParsers()...)
 	out = append(out, shellParsers()...)
 	return append(out, checkstyleParser(), progressParser(), silentParser())
