@@ -19,23 +19,23 @@ type blockRules struct {
 // server made or can check. Local ones are empty or short.
 const foreignSignature = 100
 
-// normalizeBlocks applies the rules to every block and leaves no turn without one.
+// normalizeBlocks applies the rules to every block and leaves no turn without one. An empty answer at the end is
+// dropped; one in the middle is filled, because without it the turns around it would become one and the conversation
+// would no longer be append-only.
 func (c *conversation) normalizeBlocks(r blockRules, n *notes) {
-	out := c.turns[:0]
-	for _, t := range c.turns {
-		t.blockwise(r, n)
-		if len(t.blocks) == 0 {
-			if t.role == "assistant" {
-				n.add("empty assistant turn dropped")
-				continue
-			}
-			t.blocks = []block{textBlock(emptyTurn)}
-			t.changed = true
-			n.add("empty turn filled")
-		}
-		out = append(out, t)
+	for i := range c.turns {
+		c.turns[i].blockwise(r, n)
 	}
-	c.turns = out
+	for last := len(c.turns) - 1; last >= 0 && c.turns[last].role == "assistant" && len(c.turns[last].blocks) == 0; last-- {
+		n.add("empty assistant turn dropped")
+		c.turns = c.turns[:last]
+	}
+	for i := range c.turns {
+		if t := &c.turns[i]; len(t.blocks) == 0 {
+			n.add("empty turn filled")
+			t.blocks, t.changed = []block{textBlock(emptyTurn)}, true
+		}
+	}
 }
 
 func (t *turn) blockwise(r blockRules, n *notes) {

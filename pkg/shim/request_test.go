@@ -92,7 +92,7 @@ func TestMessages(t *testing.T) {
 		{"A23 trailing empty assistant", `[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"text","text":""}]}]`, `[{"role":"user","content":"a"}]`},
 		{"empty text beside another", `[{"role":"user","content":[{"type":"text","text":""},{"type":"text","text":"a"}]}]`, `[{"role":"user","content":"a"}]`},
 		{"empty user turn", `[{"role":"user","content":[]}]`, `[{"role":"user","content":"(no text)"}]`},
-		{"content null", `[{"role":"user","content":"a"},{"role":"assistant","content":null},{"role":"user","content":"b"}]`, `[{"role":"user","content":"a"},{"role":"user","content":"b"}]`},
+		{"content null", `[{"role":"user","content":"a"},{"role":"assistant","content":null},{"role":"user","content":"b"}]`, `[{"role":"user","content":"a"},{"role":"assistant","content":"(no text)"},{"role":"user","content":"b"}]`},
 		{
 			"A21 unsigned thinking is the local server's own", `[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":null},{"type":"text","text":"b"}]},{"role":"user","content":"c"}]`,
 			`[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":null},{"type":"text","text":"b"}]},{"role":"user","content":"c"}]`,
