@@ -546,9 +546,11 @@ func TestRecord(t *testing.T) {
 	if got.ID == "" || got.Time.IsZero() || got.FirstMS <= 0 || got.TotalMS < got.FirstMS || got.Prompt <= 0 {
 		t.Errorf("record %+v", got)
 	}
-	want := Record{Time: got.Time, ID: got.ID, FirstMS: got.FirstMS, TotalMS: got.TotalMS, Prompt: got.Prompt,
+	want := Record{
+		Time: got.Time, ID: got.ID, FirstMS: got.FirstMS, TotalMS: got.TotalMS, Prompt: got.Prompt,
 		Path: "/v1/messages", Route: RouteNative, Model: "m", Stream: true, Status: 200, Outcome: Answered, BytesIn: len(body), BytesUp: len(body),
-		BytesOut: int64(len(stream)), Messages: 1, Tools: 1, Usage: Usage{Input: 10, Output: 5}, Stop: "end_turn", Asks: 1}
+		BytesOut: int64(len(stream)), Messages: 1, Tools: 1, Usage: Usage{Input: 10, Output: 5}, Stop: "end_turn", Asks: 1,
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
