@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,8 +43,9 @@ func (h *hooks) shrink(ctx context.Context, in mcpserver.BashResult) (*mcpserver
 	}
 	h.record(ctx, cfg, in, s, time.Since(start))
 	return &mcpserver.Replacement{
-		Text:    s.Text,
-		Message: fmt.Sprintf("legwork folded %d bytes of output to %d (%s); LEGWORK_RAW=1 before a command keeps it whole", s.Raw, len(s.Text), s.Rule),
+		Text: s.Text,
+		Message: fmt.Sprintf("legwork folded %d lines of output (%d bytes to %d, %s). All of it: %s. `# %s` behind a command keeps its output as it is.",
+			s.Lines, s.Raw, len(s.Text), s.Rule, s.Path, shrink.RawVariable),
 	}, nil
 }
 
@@ -52,10 +54,7 @@ func (h *hooks) whole(in mcpserver.BashResult) string {
 	if in.Persisted != "" {
 		return in.Persisted
 	}
-	text := in.Stdout
-	if in.Stderr != "" {
-		text = strings.TrimRight(text, "\n") + "\n" + in.Stderr
-	}
+	text := shrink.Output{Stdout: in.Stdout, Stderr: in.Stderr}.Text()
 	name := fmt.Sprintf("legwork-%x.txt", sha256.Sum256([]byte(text)))
 	path, err := claudecode.PublishText(in.Transcript, text, name[:16]+".txt")
 	if err != nil {
@@ -88,7 +87,11 @@ func (h *hooks) failure(_ context.Context, in mcpserver.BashResult) string {
 	if cfg, err := h.app.load(); err != nil || cfg.Shrink.Mode == "off" {
 		return ""
 	}
-	return h.app.redact(shrink.Failure(in.Command, in.Error))
+	kept, err := strconv.Atoi(lookup(h.app.env, "BASH_MAX_OUTPUT_LENGTH")) // the client hands its environment on
+	if err != nil {
+		kept = 0
+	}
+	return h.app.redact(shrink.Failure(in.Command, in.Error, kept))
 }
 
 // permission answers the hook before our offload tool. It never says allow: no opinion leaves the matter
@@ -125,7 +128,7 @@ func permissionReason(d claudecode.Decision) string {
 // offload is the verb for a session of Claude Code: a command that the rules ask about runs only when
 // the permission hook has seen it, and the whole text is put where the model may read it.
 func (h *hooks) offload(ctx context.Context, req offload.Request, progress func(string)) (*offload.Result, error) {
-	if id := mcpserver.ToolUse(ctx); id != "" && req.Command != "" && !h.session.WasAsked(id) {
+	if id := mcpserver.ToolUse(ctx); id != "" && req.Command != "" && !h.session.WasAsked(id, req.Command) {
 		rules := claudecode.LoadRules(claudecode.Place{Dir: h.app.dir(), Env: h.app.env})
 		if d := rules.Command(req.Command, "", h.app.dir()); d.Verdict == claudecode.Ask {
 			return nil, &offload.RefusedError{Msg: "refused: hooks are off, so nobody was asked. " + permissionReason(d)}

@@ -14,8 +14,11 @@ import (
 type Session struct {
 	mu         sync.Mutex
 	transcript string
-	asked      map[string]bool // tool uses whose command the permission hook has looked at
+	asked, old map[string]string // tool use → the command that the permission hook has looked at
 }
+
+// maxAsked bounds what is remembered of calls; a call follows its hook within moments.
+const maxAsked = 500
 
 // Transcript is the path of the session's transcript, "" before the first hook.
 func (s *Session) Transcript() string {
@@ -24,7 +27,7 @@ func (s *Session) Transcript() string {
 	return s.transcript
 }
 
-func (s *Session) note(transcript, toolUse string) {
+func (s *Session) note(transcript, toolUse, command string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if transcript != "" {
@@ -33,18 +36,22 @@ func (s *Session) note(transcript, toolUse string) {
 	if toolUse == "" {
 		return
 	}
-	if s.asked == nil || len(s.asked) > 1000 {
-		s.asked = map[string]bool{}
+	if s.asked == nil || len(s.asked) >= maxAsked {
+		s.asked, s.old = map[string]string{}, s.asked
 	}
-	s.asked[toolUse] = true
+	s.asked[toolUse] = command
 }
 
-// WasAsked tells whether the permission hook has seen this call, so that a question the rules demand
-// has been put to the user.
-func (s *Session) WasAsked(toolUse string) bool {
+// WasAsked tells whether the permission hook has seen this call with this command, so that a question the
+// rules demand has been put to the user. A command that another hook changed afterwards was not seen.
+func (s *Session) WasAsked(toolUse, command string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked[toolUse]
+	seen, ok := s.asked[toolUse]
+	if !ok {
+		seen, ok = s.old[toolUse]
+	}
+	return ok && seen == command
 }
 
 // toolUseKey carries the client's id of a tool call in a context.
@@ -73,7 +80,7 @@ type BashResult struct {
 type Replacement struct{ Text, Message string }
 
 func runShrink(ctx context.Context, v *Verbs, in BashResult, _ func(string)) (string, error) {
-	v.Session.note(in.Transcript, "")
+	v.Session.note(in.Transcript, "", "")
 	r, err := v.Shrink(ctx, in)
 	if err != nil || r == nil {
 		return "{}", nil // the original stands; the error is in the log
@@ -84,7 +91,7 @@ func runShrink(ctx context.Context, v *Verbs, in BashResult, _ func(string)) (st
 }
 
 func runFailure(ctx context.Context, v *Verbs, in BashResult, _ func(string)) (string, error) {
-	v.Session.note(in.Transcript, "")
+	v.Session.note(in.Transcript, "", "")
 	text := v.Failure(ctx, in)
 	if text == "" {
 		return "{}", nil
@@ -102,7 +109,7 @@ type PermissionInput struct {
 }
 
 func runPermission(ctx context.Context, v *Verbs, in PermissionInput, _ func(string)) (string, error) {
-	v.Session.note(in.Transcript, in.ToolUse)
+	v.Session.note(in.Transcript, in.ToolUse, in.Command)
 	verdict, reason := v.Permission(ctx, in)
 	if verdict == "" {
 		return "{}", nil
