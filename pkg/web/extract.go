@@ -18,7 +18,7 @@ const minWords = 25
 // their own main element.
 const (
 	maxTags          = 600_000
-	maxTagsCut       = 150_000 // of a page that was too long to be read to its end
+	maxTagsCut       = 40_000 // of a page that was too long to be read to its end
 	maxReadableTags  = 40_000
 	maxReadableDepth = 70
 )

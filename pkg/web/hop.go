@@ -2,6 +2,7 @@ package web
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"compress/zlib"
 	"context"
@@ -250,9 +251,9 @@ func (r *response) readBody(ctx context.Context, resp *http.Response) error {
 }
 
 func (r *response) readText(ctx context.Context, body io.Reader) error {
-	var text strings.Builder
+	var text bytes.Buffer
 	_, err := io.CopyN(&text, body, maxTextBytes)
-	r.text = []byte(text.String())
+	r.text = text.Bytes()
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil

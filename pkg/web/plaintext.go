@@ -16,6 +16,7 @@ const maxTokens = 2_000_000
 func tokensOnly(body []byte) Document {
 	z := html.NewTokenizer(bytes.NewReader(body))
 	var text strings.Builder
+	text.Grow(len(body) / 2)
 	doc := Document{Method: MethodTokens}
 	var title strings.Builder
 	skip, inTitle := 0, false
@@ -48,8 +49,8 @@ func tokensOnly(body []byte) Document {
 			}
 		}
 	}
-	doc.Title = strings.Join(strings.Fields(html.UnescapeString(title.String())), " ")
-	doc.Markdown = tidyLines(visibleText(html.UnescapeString(text.String())))
+	doc.Title = strings.Join(strings.Fields(title.String()), " ")
+	doc.Markdown = tidyLines(visibleText(text.String()))
 	doc.Words = countWords(doc.Markdown)
 	if doc.Words == 0 {
 		doc.Method = MethodNone
@@ -60,6 +61,7 @@ func tokensOnly(body []byte) Document {
 // tidyLines trims every line and drops empty ones.
 func tidyLines(s string) string {
 	var b strings.Builder
+	b.Grow(len(s))
 	for line := range strings.SplitSeq(s, "\n") {
 		line = strings.Join(strings.Fields(line), " ")
 		if line != "" {

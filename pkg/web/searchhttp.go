@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"golang.org/x/net/html"
 )
 
 // maxSearchBytes bounds the answer of a search provider.
@@ -150,7 +148,6 @@ func plain(s string) string {
 	if strings.ContainsAny(s, "<&") {
 		s = tokensOnly([]byte(s)).Markdown
 		s = strings.ReplaceAll(s, "\n", " ")
-		s = html.UnescapeString(s)
 	}
 	return strings.Join(strings.Fields(visibleText(s)), " ")
 }

@@ -108,7 +108,7 @@ func timedOut(failures []EngineFailure) bool {
 }
 
 func (s *SearXNG) askOnce(ctx context.Context, base string, q Query) (SearchAnswer, error) {
-	values := url.Values{"q": {bangless(q.Text)}, "format": {"json"}, "pageno": {"1"}}
+	values := url.Values{"q": {clip(bangless(q.Text), 500)}, "format": {"json"}, "pageno": {"1"}}
 	if q.Language != "" {
 		values.Set("language", q.Language)
 	}
