@@ -45,7 +45,7 @@ func eslintParse(t *Text, f *finding) {
 	}
 	f.extra("errors", errors)
 	f.extra("warnings", len(items)-errors)
-	if errors == 0 && t.ExitBad() {
+	if errors == 0 && (t.ExitBad() || t.Has("ESLint found too many warnings")) {
 		for _, it := range items {
 			f.build(it.BuildError) // a limit on warnings
 		}
@@ -56,7 +56,7 @@ func eslintParse(t *Text, f *finding) {
 		f.State = StateDidNotFinish
 		return
 	}
-	f.verdict(t, errors == 0 && !t.ExitBad())
+	f.verdict(t, len(f.BuildErrors) == 0 && !t.ExitBad())
 }
 
 func eslintItems(t *Text, f *finding) []lintItem {

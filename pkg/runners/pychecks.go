@@ -276,7 +276,12 @@ func blackParse(t *Text, f *finding) {
 		if m := blackWould().FindStringSubmatch(l); m != nil {
 			file, _, _ := strings.Cut(m[1], ": ")
 			f.buildOnce(BuildError{File: t.path(file), Message: l})
+		} else if m := ruffArrow().FindStringSubmatch(l); m != nil {
+			f.buildOnce(BuildError{File: t.path(m[1]), Line: atoi(m[2]), Col: atoi(m[3]), Message: "would be reformatted"})
 		}
+	}
+	if len(f.BuildErrors) == 0 && t.Has("would be reformatted") {
+		f.build(BuildError{Message: t.Line(t.Find("would be reformatted", 0))})
 	}
 	f.verdict(t, len(f.BuildErrors) == 0)
 }
