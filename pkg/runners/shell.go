@@ -162,13 +162,16 @@ var silentTools = map[string][]string{
 func silentParser() parser {
 	return parser{name: "", kind: kindWrapper,
 		sniff: func(t *Text) match {
-			if blank(t.whole) && (t.ExitOK() || t.ExitBad()) {
+			if _, known := t.Exit(); known && blank(t.whole) {
 				return match{score: scoreLikely, from: 0, to: t.Len()}
 			}
 			return match{}
 		},
 		parse: func(t *Text, f *finding) {
-			switch {
+			switch name := answersByCode(t.Hint.Command); {
+			case !t.ExitOK() && name != "" && *t.Hint.Exit == 1 && t.Hint.Signal == "" && !t.Hint.TimedOut:
+				f.Runner = name
+				f.note("no output; exit code 1 is how " + name + " says no (nothing found, not equal, not true)")
 			case !t.ExitOK():
 				f.note("no output")
 			case silentClean(t.Hint.Command):
@@ -178,6 +181,27 @@ func silentParser() parser {
 				f.note("exit code 0 and no output: nothing shows that anything ran")
 			}
 		}}
+}
+
+// answersByCode names the tool when command is one call of one that answers "no"
+// by exit code 1 and prints nothing then; "" otherwise.
+func answersByCode(command string) string {
+	if strings.ContainsAny(command, ";|&$`()\n") {
+		return ""
+	}
+	words := strings.Fields(command)
+	if len(words) == 0 {
+		return ""
+	}
+	switch name := words[0][strings.LastIndexByte(words[0], '/')+1:]; name {
+	case "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "test", "[", "diff", "cmp", "pgrep", "which", "false":
+		return name
+	case "git":
+		if len(words) > 1 && (words[1] == "grep" || words[1] == "diff" || words[1] == "merge-base" || words[1] == "show-ref") {
+			return "git " + words[1]
+		}
+	}
+	return ""
 }
 
 // silentClean says that command calls only tools whose success is silent.

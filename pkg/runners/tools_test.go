@@ -154,3 +154,30 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 }
+
+// K14: an answer by exit code is no crash, a tool's own error is no "0 matches",
+// and silence proves nothing.
+func TestSilentRuns(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		command, out string
+		exit         int
+		want         runners.State
+	}{
+		{"grep -rn nosuch src", "", 1, runners.StateUnknown},
+		{"git diff --quiet", "", 1, runners.StateUnknown},
+		{"grep '[' a.txt", "grep: Unmatched [, [^, [:, [., or [=\n", 2, runners.StateDidNotFinish},
+		{"./run-tests", "", 1, runners.StateDidNotFinish},
+		{"./run-tests", "", 0, runners.StateNoTests},
+		{"grep x a | sort", "", 1, runners.StateDidNotFinish},
+		{"go vet ./... && npx tsc --noEmit", "", 0, runners.StatePassed},
+		{"go vet ./... && ./run-tests", "", 0, runners.StateNoTests},
+		{"go test ./...", "", 0, runners.StateNoTests},
+	}
+	for _, tt := range tests {
+		r := runners.Parse([]byte(tt.out), runners.Hint{Command: tt.command, Exit: &tt.exit})
+		if r.State != tt.want {
+			t.Errorf("%s: %s, want %s; notes %q", tt.command, r.State, tt.want, r.Notes)
+		}
+	}
+}
