@@ -20,7 +20,7 @@ type Verbs struct {
 	// RegisterEndpoint and RegisterModel write the sidecar and probe at once.
 	RegisterEndpoint func(ctx context.Context, in EndpointInput) (string, error)
 	RegisterModel    func(ctx context.Context, in ModelInput) (string, error)
-	RequestModel     func(ctx context.Context, model string) (string, error)
+	RequestModel     func(ctx context.Context, model, why string) (string, error)
 
 	// What the hooks call. Shrink returns nil to leave a result alone, Permission "" for no opinion.
 	Session    *Session
@@ -138,10 +138,11 @@ func runModels(ctx context.Context, v *Verbs, _ noInput, _ func(string)) (string
 
 type requestModelInput struct {
 	Model string `json:"model" jsonschema:"the model you need"`
+	Why   string `json:"why,omitempty" jsonschema:"what for, for the user to read"`
 }
 
 func runRequestModel(ctx context.Context, v *Verbs, in requestModelInput, _ func(string)) (string, error) {
-	return v.RequestModel(ctx, in.Model)
+	return v.RequestModel(ctx, in.Model, in.Why)
 }
 
 // EndpointInput describes a server to register.
