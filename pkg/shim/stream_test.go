@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -417,6 +418,53 @@ func TestHeaders(t *testing.T) {
 	r.post(t, ask("")).message(t)
 	if got := f.last(t); got.header.Get("Anthropic-Beta") != "some-beta-1" || got.query != "beta=true" {
 		t.Errorf("the real API got %v %q", got.header, got.query)
+	}
+}
+
+// A connection the server closed while it was idle costs nothing.
+func TestClosedIdleConnection(t *testing.T) {
+	t.Parallel()
+	ln, err := Listen(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := strings.Join(textStream("end_turn", "hi"), "")
+	requests := make(chan string, 10)
+	go func() { // a server that reads a second request on a connection, then closes it without an answer
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				for n := range 2 {
+					req, err := http.ReadRequest(bufio.NewReader(conn))
+					if err != nil {
+						return
+					}
+					_, _ = io.Copy(io.Discard, req.Body)
+					requests <- req.Header.Get("Idempotency-Key")
+					if n == 1 {
+						return
+					}
+					_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+				}
+			}()
+		}
+	}()
+	t.Cleanup(func() { _ = ln.Close() })
+	r := newRig(t, newFake(t), func(target *Target, _ *Options) { target.BaseURL = "http://" + ln.Addr().String() })
+	for range 2 {
+		if got := r.post(t, ask("")); got.status != 200 {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+	if n := len(requests); n != 3 {
+		t.Errorf("%d requests reached the server, want the second one twice", n)
+	}
+	if key := <-requests; key != "" {
+		t.Errorf("header sent: %q", key)
 	}
 }
 

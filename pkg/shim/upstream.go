@@ -114,6 +114,9 @@ func (u *upstream) headers(req *http.Request, client http.Header, localHost bool
 		h.Set("Authorization", "Bearer "+u.target.APIKey)
 		h.Set("X-Api-Key", u.target.APIKey)
 	}
+	// An empty value is not sent; it lets the transport try again on a fresh connection when a kept one turns out to be
+	// closed before a byte of the answer came. A queued generation is not lost to the server's idle limit that way.
+	h["Idempotency-Key"] = []string{}
 	for k, v := range u.target.Header {
 		h[http.CanonicalHeaderKey(k)] = v
 	}
