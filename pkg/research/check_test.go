@@ -173,3 +173,22 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// Whatever a model writes, the check neither panics nor loses its text.
+func FuzzCheckAnswer(f *testing.F) {
+	for _, seed := range []string{"A b [1]. C [2][9]\n\n| a | b [1] |\n```\nx[1]\n```", "【1†x】 [^2] [source 3, 4-6] `a[1]` \"x y z\" 12,3.4.5% 0-9-1 ~3 [1](u)", "\xff[1\xff] ’’ 1’s é1. 東京[1]。"} {
+		f.Add(seed)
+	}
+	sources, _ := corpus(f)
+	f.Fuzz(func(t *testing.T, answer string) {
+		got, _ := checked(sources, "what is it?", answer)
+		if strings.ContainsAny(answer, "[【") {
+			return
+		}
+		if want, got := strings.Join(strings.Fields(answer), ""), strings.Join(strings.Fields(ownMarks.ReplaceAllString(got, "")), ""); got != want {
+			t.Errorf("text without citations changed: %q became %q", want, got)
+		}
+	})
+}
+
+var ownMarks = regexp.MustCompile(`\[\d*\??\]`)
