@@ -50,7 +50,7 @@ func (t *tokenFit) guess(x features) int {
 
 // priorSpread is how far a tokenizer's weights may lie from the prior, relative.
 // They differ most in scripts beyond ASCII and in what a template adds.
-var priorSpread = features{0.4, 0.4, 0.5, 1, 0.4, 0.4, 1, 0.5, 1.5, 1, 3, 0}
+var priorSpread = features{0.25, 1.2, 0.5, 1, 0.5, 0.25, 1, 0.5, 1.2, 1, 2.5, 0}
 
 // The error that remains with the right weights, relative and per token, as
 // measured over 360 files: less would learn the quirks of single texts, above

@@ -202,13 +202,18 @@ func TestLiveSleeping(t *testing.T) {
 	}
 }
 
+const chinese = `今天的天气非常好，我们决定去公园散步。公园里有很多人，有的在跑步，有的在打太极拳，还有一些孩子在放风筝。
+软件工程师需要不断学习新的技术，因为计算机领域的发展非常迅速。人工智能、云计算和大数据已经改变了很多行业的工作方式。
+错误：无法连接到数据库服务器，请检查网络设置后重试。系统将在五分钟后自动重启，请保存您的文件。配置文件中的参数不正确。
+`
+
 // Must hold, with a real tokenizer: after ten calls the estimate is at most 10 % off.
 func TestLiveEstimate(t *testing.T) {
 	srv := llmtest.StartLlamaServer(t, llmtest.RealModel(t), "-np", "1", "-c", "16384")
 	r := registry(t, Endpoint{Name: "e", BaseURL: srv.URL})
 	c := choose(t, r, Want{})
 	rng := rand.New(rand.NewPCG(3, 4))
-	texts := map[string]string{"log": material(rng, "log", 12000), "cjk": material(rng, "cjk", 6000)}
+	texts := map[string]string{"log": material(rng, "log", 12000), "chinese": strings.Repeat(chinese, 4)}
 	for _, pattern := range []string{"*.go", "llmtest/*.go", "../../*.md", "../*/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {

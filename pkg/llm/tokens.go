@@ -28,7 +28,7 @@ type features [nClasses]float64
 
 // priorWeights are tokens per class as measured with a Qwen tokenizer over logs,
 // code, prose and Chinese; a model's own are learned from there.
-var priorWeights = features{1.01, 0.12, 0.45, 0.18, 1.28, 0.72, 0.3, 0.68, 0.62, 1.7, 6, 0}
+var priorWeights = features{1.01, 0.12, 0.45, 0.18, 1.28, 0.72, 0.3, 0.68, 0.62, 1.7, 12, 0}
 
 // measure reads a text once.
 func measure(text string) features {
