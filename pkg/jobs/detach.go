@@ -1,0 +1,33 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"legwork/pkg/proc"
+)
+
+// Detach starts a process that does the job's work and outlives this one: own session, no terminal, stdin null, what it
+// prints in supervisor.log. The job is given to it; it has to Take it. dir is its working folder.
+func (h *Handle) Detach(ctx context.Context, argv, env []string, dir string) error {
+	out, err := os.OpenFile(h.Path(logName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx,gosec // outlives every context; argv is our own program
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, out, out
+	detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return errors.Join(fmt.Errorf("start the process of job %s: %w", h.id, err), h.Finish(End{State: Failed, Ending: "not_started", Error: err.Error()}))
+	}
+	id, ok := proc.Find(cmd.Process.Pid)
+	go func() { _ = cmd.Wait() }() // it would stay a zombie of ours; how it ended stands in the record
+	if !ok {
+		return nil // ended already; the next look at the record tells
+	}
+	return h.Give(ctx, id)
+}
