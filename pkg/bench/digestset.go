@@ -194,8 +194,10 @@ func (r *Report) score(name string, rec record, got runners.Result) {
 }
 
 func (r *Report) scoreCounts(t truth, got runners.Result, miss func(a, b, c string)) {
-	have := map[string]*int{"passed": got.Tests.Passed, "failed": got.Tests.Failed, "skipped": got.Tests.Skipped,
-		"todo": got.Tests.Todo, "errors": got.Tests.Errors}
+	have := map[string]*int{
+		"passed": got.Tests.Passed, "failed": got.Tests.Failed, "skipped": got.Tests.Skipped,
+		"todo": got.Tests.Todo, "errors": got.Tests.Errors,
+	}
 	for _, k := range []string{"passed", "failed", "skipped", "todo", "errors"} {
 		want := t.Tests[k]
 		if want == nil {

@@ -113,6 +113,7 @@ type evidenceLine struct {
 	File     string `json:"file"`
 	Question string `json:"question"`
 	Kind     string `json:"kind"`
+	Answer   string `json:"answer"`
 	Evidence []struct {
 		Regex string `json:"regex"`
 	} `json:"evidence"`

@@ -2,17 +2,19 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"github.com/spf13/pflag"
 
 	"legwork/pkg/bench"
+	"legwork/pkg/offload"
 )
 
 func benchCommand() *command {
 	return &command{
 		name: "bench", short: "Measure the reader against sets with known answers.",
-		subs: []*command{benchDigest(), benchEvidence(), benchExtract()},
+		subs: []*command{benchDigest(), benchEvidence(), benchExtract(), benchOffload()},
 	}
 }
 
@@ -87,6 +89,43 @@ func benchExtract() *command {
 					return a.printJSON(r)
 				}
 				a.printf("%s\n", r.Text())
+				return nil
+			}
+		},
+	}
+}
+
+func benchOffload() *command {
+	return &command{
+		name: "offload", short: "Ask questions with known answers through the real verb and the real model, and judge the replies.",
+		bind: func(fs *pflag.FlagSet) runFunc {
+			set := fs.String("set", "", "`DIR` of the set, with questions.jsonl")
+			model := fs.String("model", "", "`MODEL` to use")
+			var o bench.OffloadOptions
+			fs.IntVar(&o.N, "n", 30, "`N` questions, the kinds in turn")
+			fs.IntVar(&o.Second, "second", 5, "`N` texts that are asked about twice, for the prompt cache")
+			fs.StringVar(&o.Log, "log", "", "`FILE` for the replies, one JSON object a line; what it holds is not asked again")
+			return func(ctx context.Context, a *app, _ []string) error {
+				o.Ask = func(ctx context.Context, req offload.Request) (*offload.Result, error) {
+					req.Model = *model
+					return a.offload(ctx, req, nil)
+				}
+				if !a.global.quiet {
+					o.Say = func(format string, v ...any) { fmt.Fprintf(a.stderr, format+"\n", v...) }
+				}
+				r, err := bench.OffloadSet(ctx, *set, o)
+				if err != nil {
+					return err
+				}
+				if a.global.json {
+					return a.printJSON(r)
+				}
+				if err := r.Write(a.stdout); err != nil {
+					return err
+				}
+				if !r.Ok() {
+					return &exitError{code: exitFailed}
+				}
 				return nil
 			}
 		},

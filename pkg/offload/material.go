@@ -63,6 +63,17 @@ func (m *material) open() (io.ReadCloser, error) {
 	return j, nil
 }
 
+// all is the whole material as one string.
+func (m *material) all() (string, error) {
+	r, err := m.open()
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	return string(b), err
+}
+
 type joined struct {
 	m     *material
 	i     int // index of the next part to open

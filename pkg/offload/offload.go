@@ -76,19 +76,6 @@ const (
 	ByReader = "extractive" // the best lines, no model
 )
 
-// Coverage says what was looked at.
-type Coverage struct {
-	Lines       int   `json:"lines"` // of the material
-	Bytes       int64 `json:"bytes"`
-	LinesRead   int   `json:"lines_read"`    // given to the model
-	LinesShown  int   `json:"lines_shown"`   // printed in the reply
-	Chunks      int   `json:"chunks"`        // model calls that read a part each
-	BytesBad    int64 `json:"bytes_bad"`     // not valid text, shown as �
-	BytesCut    int64 `json:"bytes_cut"`     // of lines given to the model in part
-	BytesOmit   int64 `json:"bytes_omitted"` // of the output, over the store's cap
-	ModelFailed int   `json:"chunks_failed"` // parts the model gave no answer for
-}
-
 // Result is the answer with its facts.
 type Result struct {
 	Question string          `json:"question"`
@@ -101,10 +88,17 @@ type Result struct {
 	Rule     string          `json:"rule,omitempty"` // how a computed answer was reached
 	Model    string          `json:"model,omitempty"`
 	Endpoint string          `json:"endpoint,omitempty"`
-	Outcome  string          `json:"outcome"` // answered, cut_off, empty, looped, transport_error, timeout, no_model
+	// Outcome of the model's part: answered (also when none was needed), cut_off, empty, looped,
+	// transport_error, timeout, overflow, no_model.
+	Outcome string `json:"outcome"`
 	// Says is the line that supports the answer; nil: no line says so.
-	Says  *Line  `json:"says,omitempty"`
+	Says *Line `json:"says,omitempty"`
+	// SaysMore are further lines when it takes up to three together to say all of it.
+	SaysMore []Line `json:"says_more,omitempty"`
+	// Lines are the nearest ones by the reader's ranking, or those an answer rests on.
 	Lines []Line `json:"lines"`
+	// Whole is the text itself, when it is shorter than what would be printed of it.
+	Whole string `json:"whole,omitempty"`
 	// NotInText is the reader's judgement, by its scores, that the material does not answer.
 	NotInText bool     `json:"not_in_text"`
 	Coverage  Coverage `json:"coverage"`
@@ -139,6 +133,7 @@ type call struct {
 	start time.Time
 
 	evidence runners.Evidence // of the side channels attached to the command
+	looking  sync.WaitGroup   // the look-up of a model beside the command
 	tokens   sync.Mutex       // guards the token sums of res
 }
 
@@ -152,7 +147,10 @@ func Run(ctx context.Context, d Deps, req Request) (*Result, error) {
 	}
 	c.res = &Result{Question: req.Question, Command: req.Command, Files: req.Files, mask: c.masker()}
 	c.store = Store{Dir: filepath.Join(d.StateDir, "raw"), Max: int64(d.Config.Store.RawMax), Age: d.Config.Store.RawAge}
-	model, err := c.chooseModel(ctx)
+	search, stop := context.WithCancel(ctx)
+	defer c.looking.Wait()
+	defer stop()
+	model, err := c.chooseModel(search)
 	if err != nil {
 		return nil, err
 	}
@@ -165,6 +163,7 @@ func Run(ctx context.Context, d Deps, req Request) (*Result, error) {
 	if err := c.answer(ctx, model); err != nil {
 		return nil, err
 	}
+	c.preferRaw()
 	c.res.MS = time.Since(c.start).Milliseconds()
 	c.maskResult()
 	c.record(ctx)
@@ -204,36 +203,6 @@ func (c *call) check() error {
 		return c.AllowCommand(r.Command)
 	}
 	return nil
-}
-
-// chosen is the model of a call, found while the command runs.
-type chosen struct {
-	choice llm.Choice
-	err    error
-}
-
-// chooseModel looks for the model. One that was asked for by name must exist before anything runs;
-// otherwise the look-up happens beside the command.
-func (c *call) chooseModel(ctx context.Context) (<-chan chosen, error) {
-	out := make(chan chosen, 1)
-	if c.Models == nil {
-		out <- chosen{err: llm.ErrNoServer}
-		return out, nil
-	}
-	want := llm.Want{Tool: "offload", Model: c.req.Model, Endpoint: c.req.Endpoint}
-	if c.req.Model != "" || c.req.Endpoint != "" {
-		ch, err := c.Models.Choose(ctx, want)
-		if err != nil {
-			return nil, err
-		}
-		out <- chosen{choice: ch}
-		return out, nil
-	}
-	go func() {
-		ch, err := c.Models.Choose(ctx, want)
-		out <- chosen{ch, err}
-	}()
-	return out, nil
 }
 
 func (c *call) progress(format string, a ...any) {

@@ -2,6 +2,7 @@ package offload
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"legwork/pkg/clean"
@@ -30,13 +31,15 @@ func (c *call) mask(text string) string { return c.res.mask(text) }
 func (r *Result) Text() string {
 	var b strings.Builder
 	b.WriteString(r.facts() + "\n")
-	if r.Run != nil {
-		for _, l := range r.Run.Lines(runners.Render{IDs: maxIDs, Messages: maxMessages, Limit: maxShown}) {
-			b.WriteString(l + "\n")
-		}
+	if r.Whole == "" {
+		b.WriteString(r.runText())
 	}
 	r.writeAnswer(&b)
-	r.writeLines(&b)
+	if r.Whole != "" {
+		b.WriteString("the whole text:\n" + r.Whole + "\n")
+	} else {
+		r.writeLines(&b)
+	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}
@@ -46,10 +49,22 @@ func (r *Result) Text() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
+// runText is what a test runner or compiler said.
+func (r *Result) runText() string {
+	if r.Run == nil {
+		return ""
+	}
+	lines := r.Run.Lines(runners.Render{IDs: maxIDs, Messages: maxMessages, Limit: maxShown})
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
 // maskResult hides secrets in everything that leaves the process.
 func (c *call) maskResult() {
 	r := c.res
-	for _, s := range []*string{&r.Answer, &r.Command} {
+	for _, s := range []*string{&r.Answer, &r.Command, &r.Question, &r.Whole} {
 		*s = r.mask(*s)
 	}
 	for i := range r.Lines {
@@ -58,6 +73,9 @@ func (c *call) maskResult() {
 	if r.Says != nil {
 		r.Says.Text = r.mask(r.Says.Text)
 	}
+	for i := range r.SaysMore {
+		r.SaysMore[i].Text = r.mask(r.SaysMore[i].Text)
+	}
 	for i := range r.Notes {
 		r.Notes[i] = r.mask(r.Notes[i])
 	}
@@ -65,7 +83,8 @@ func (c *call) maskResult() {
 		return
 	}
 	for i := range r.Run.Failures {
-		r.Run.Failures[i].Message = r.mask(r.Run.Failures[i].Message)
+		f := &r.Run.Failures[i]
+		f.ID, f.Message = r.mask(f.ID), r.mask(f.Message)
 	}
 	for i := range r.Run.Suites {
 		r.Run.Suites[i].Message = r.mask(r.Run.Suites[i].Message)
@@ -81,7 +100,7 @@ func (r *Result) facts() string {
 	if r.Ran != nil {
 		parts = append(parts, r.Ran.Ending, seconds(r.Ran.MS))
 	}
-	parts = append(parts, r.coverage())
+	parts = append(parts, r.Coverage.String())
 	switch {
 	case r.Model != "" && r.By == ByReader:
 		parts = append(parts, fmt.Sprintf("model %s on %s gave no answer: extractive", r.Model, r.Endpoint))
@@ -93,27 +112,6 @@ func (r *Result) facts() string {
 		parts = append(parts, "no model: "+r.By)
 	}
 	return strings.Join(parts, " · ")
-}
-
-func (r *Result) coverage() string {
-	c := r.Coverage
-	s := fmt.Sprintf("%s (%s) scanned", plural(c.Lines, "line"), size(c.Bytes))
-	switch {
-	case c.LinesRead > 0 && c.LinesRead == c.Lines:
-		s = fmt.Sprintf("all %s (%s) read", plural(c.Lines, "line"), size(c.Bytes))
-	case c.LinesRead > 0:
-		s = fmt.Sprintf("%d of %s (%s) read, the rest scanned", c.LinesRead, plural(c.Lines, "line"), size(c.Bytes))
-	}
-	if c.Chunks > 1 {
-		s += fmt.Sprintf(" in %d parts", c.Chunks)
-	}
-	if c.BytesOmit > 0 {
-		s += fmt.Sprintf(", %s in the middle not kept", size(c.BytesOmit))
-	}
-	if c.BytesBad > 0 {
-		s += fmt.Sprintf(", %s not text", size(c.BytesBad))
-	}
-	return s
 }
 
 func seconds(ms int64) string {
@@ -131,28 +129,39 @@ func (r *Result) writeAnswer(b *strings.Builder) {
 		fmt.Fprintf(b, "rule: %s\n", r.Rule)
 	}
 	switch {
-	case r.By != ByModel:
-	case r.Says != nil:
+	case r.By != ByModel || saysNothing(r.Answer):
+	case r.Says == nil:
+		b.WriteString("no line says so: judge by the lines below\n")
+	case len(r.SaysMore) == 0:
 		fmt.Fprintf(b, "line %d says so: %s\n", r.Says.Line, shownLine(*r.Says))
 	default:
-		b.WriteString("no line says so: check it against the lines below\n")
+		nos, texts := []string{fmt.Sprint(r.Says.Line)}, shownLine(*r.Says)
+		for _, l := range r.SaysMore {
+			nos, texts = append(nos, fmt.Sprint(l.Line)), texts+"\n"+shownLine(l)
+		}
+		fmt.Fprintf(b, "lines %s together say so:\n%s\n", strings.Join(nos, ", "), texts)
 	}
 	if r.NotInText {
-		b.WriteString("the text does not seem to say it; nearest lines:\n")
+		b.WriteString("by the reader's scores the text does not say it\n")
 	}
 }
 
+// writeLines prints the lines that are not printed yet.
 func (r *Result) writeLines(b *strings.Builder) {
-	if len(r.Lines) == 0 {
-		return
-	}
-	if !r.NotInText {
-		b.WriteString("lines:\n")
+	head := "lines:\n"
+	if r.By == ByModel || r.NotInText {
+		head = "nearest lines:\n"
 	}
 	for _, l := range r.Lines {
-		b.WriteString(shownLine(l) + "\n")
+		if r.Says != nil && l.same(*r.Says) || slices.ContainsFunc(r.SaysMore, l.same) {
+			continue
+		}
+		b.WriteString(head + shownLine(l) + "\n")
+		head = ""
 	}
 }
+
+func (l Line) same(o Line) bool { return l.File == o.File && l.Line == o.Line && l.Text == o.Text }
 
 func shownLine(l Line) string {
 	s := fmt.Sprintf("%s:%d: %s", l.File, l.Line, l.Text)

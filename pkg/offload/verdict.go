@@ -1,0 +1,141 @@
+package offload
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"legwork/pkg/runners"
+)
+
+// The words that make a question one about the outcome of a run. Compiled on first use.
+var asked = sync.OnceValue(func() (re struct{ tests, builds, fails, why, filler *regexp.Regexp }) {
+	re.tests = regexp.MustCompile(`(?i)\b(tests?|specs?|suites?|test ?cases?|assert\w*)\b`)
+	re.builds = regexp.MustCompile(`(?i)\b(builds?|built|compil\w+|lint\w*|type ?check\w*|vet)\b`)
+	re.fails = regexp.MustCompile(`(?i)\b(fail\w*|broken?|breaks?|red|errors?|crash\w*|pass(es|ed|ing)?|succe\w+|green|ok|wrong)\b`)
+	re.why = regexp.MustCompile(`(?i)\b(why|how|cause[sd]?|reasons?|because|explain|fix|root|suggest|should)\b`)
+	re.filler = regexp.MustCompile(`(?i)\b(what|which|did|does|do|is|are|was|were|has|have|had|it|that|this|there|any|all|the|a|an|of|in|on|with|go|goes|went|run|ran|command|output|happened|list|show|me|name|many|and|or|ones?|if|so|not|everything|anything|something)\b`)
+	return re
+})
+
+// asksAboutRun: the question is about the outcome of a run that a parser understood. A question with
+// further words of its own ("which broker failed to start?") is about the text, not about the run.
+func (c *call) asksAboutRun() bool {
+	run := c.res.Run
+	if run == nil || run.State == runners.StateUnknown {
+		return false
+	}
+	re, q := asked(), c.req.Question
+	if !re.fails.MatchString(q) {
+		return false
+	}
+	switch {
+	case re.tests.MatchString(q):
+		return ranTests(run)
+	case re.builds.MatchString(q):
+		return ranTests(run) || len(run.BuildErrors) > 0 || run.State == runners.StatePassed
+	case !ranTests(run) && len(run.BuildErrors) == 0:
+		return false
+	}
+	rest := q
+	for _, w := range []*regexp.Regexp{re.fails, re.why, re.filler} {
+		rest = w.ReplaceAllString(rest, "")
+	}
+	return strings.Trim(rest, " ?.,!:;'\"-") == ""
+}
+
+// ranTests: the text is that of a test run, not of a program that crashed somewhere in a log.
+func ranTests(r *runners.Result) bool {
+	n := r.Tests
+	return n.Passed != nil || n.Failed != nil || n.Errors != nil || n.Skipped != nil || len(r.Suites) > 0 ||
+		r.State == runners.StateNoTests || (len(r.Failures) > 0 && r.Failures[0].ID != "")
+}
+
+// answerFromRun answers "which test fails?" from the parsed result, so that a green run never yields a
+// name. Done is false when a reason is asked for that the result does not hold; a model may then add its
+// opinion to the facts, which stand in the reply in any case.
+func (c *call) answerFromRun() (done bool) {
+	if !c.asksAboutRun() {
+		return false
+	}
+	run := c.res.Run
+	bad := len(run.Failures)+len(run.Suites) > 0 || run.State == runners.StateDidNotFinish
+	if asked().why.MatchString(c.req.Question) && bad && !explained(run) {
+		return false
+	}
+	c.res.By, c.res.Answer = ByParser, verdict(run)
+	return true
+}
+
+// explained: the result carries the reason of what failed.
+func explained(r *runners.Result) bool {
+	for _, f := range r.Failures {
+		if f.Message != "" {
+			return true
+		}
+	}
+	for _, s := range r.Suites {
+		if s.Message != "" {
+			return true
+		}
+	}
+	return len(r.BuildErrors) > 0
+}
+
+// verdict puts a parsed result into one sentence.
+func verdict(r *runners.Result) string {
+	n := len(r.Failures)
+	switch r.State {
+	case runners.StatePassed:
+		return "no test failed"
+	case runners.StateNoTests:
+		return "no test ran"
+	case runners.StateBuildFailed:
+		return fmt.Sprintf("it does not build or load: %s", plural(len(r.BuildErrors)+len(r.Suites), "error"))
+	case runners.StateDidNotFinish:
+		if n == 0 {
+			return "the run did not finish"
+		}
+		return fmt.Sprintf("the run did not finish; until then %s failed", plural(n, "test"))
+	}
+	switch {
+	case n == 0 && len(r.Suites) > 0:
+		return fmt.Sprintf("no single test failed, but %s did", plural(len(r.Suites), "suite"))
+	case n == 0:
+		return "it failed, and the output names no test"
+	case r.Tests.Failed != nil && *r.Tests.Failed > n:
+		return fmt.Sprintf("%s failed; the output names %d of them", plural(*r.Tests.Failed, "test"), n)
+	}
+	return plural(n, "test") + " failed" + named(r.Failures)
+}
+
+// named gives the ids of a few failures; the list in the reply has them all.
+func named(fs []runners.Failure) string {
+	var ids []string
+	for _, f := range fs {
+		if f.ID != "" {
+			ids = append(ids, f.ID)
+		}
+	}
+	if len(ids) == 0 || len(ids) > 3 {
+		return ""
+	}
+	return ": " + strings.Join(ids, "; ")
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%s %ss", grouped(n), word)
+}
+
+// grouped writes large numbers with separators: 12,345.
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
