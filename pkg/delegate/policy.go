@@ -1,0 +1,133 @@
+package delegate
+
+import (
+	"slices"
+	"strings"
+)
+
+// policy is how attempts at a task are spent. The numbers of the default were measured with a 1.5B coder:
+// a cold first try beats a warm one; a cold repair mostly gives the same bytes back; what is not solved at
+// once or by one warm repair is hardly ever solved by more of the same.
+type policy struct {
+	name string
+	// first, repair and fresh are the temperatures of the three kinds of turns.
+	first, repair, fresh float64
+	// repairs is how many repair turns may follow each other.
+	repairs int
+	// flat ends the work after so many further attempts in a row without a new green test.
+	flat int
+	// repairFrom is the share of green tests from which the best candidate is worth another turn; a candidate
+	// that does not load is always worth one.
+	repairFrom float64
+	// blocks lets the model answer with search and replace blocks for files of at least so many bytes; 0: never.
+	blocks int
+	// converse keeps one growing conversation and repairs until the attempts are spent.
+	converse bool
+}
+
+// policies is the table; settings name them in delegate.policy and models.<name>.policy.
+func policies() []policy {
+	return []policy{
+		{name: "default", first: 0.2, repair: 0.6, fresh: 0.8, repairs: 1, flat: 1, repairFrom: 0.5},
+		{name: "strong", first: 0.2, repair: 0.3, fresh: 0.7, repairs: 3, flat: 2, repairFrom: 0, blocks: 12_000},
+		{name: "sample", first: 0.2, repair: 0.6, fresh: 0.8, repairs: 0, flat: 10, repairFrom: 0},
+		{name: "classic", first: 0.2, repair: 0.2, fresh: 0.2, repairs: 10, flat: 10, repairFrom: 0, converse: true},
+	}
+}
+
+// policyNames are the names a setting may use.
+func policyNames() []string {
+	var out []string
+	for _, p := range policies() {
+		out = append(out, p.name)
+	}
+	return out
+}
+
+// policyFor is the model's own policy, else the setting's.
+func (c *call) policyFor(model string) policy {
+	name := c.Config.Delegate.Policy
+	for _, m := range c.Config.Models {
+		if m.Policy != "" && (m.Name == model || m.ServedName == model) {
+			name = m.Policy
+		}
+	}
+	all := policies()
+	i := slices.IndexFunc(all, func(p policy) bool { return p.name == name })
+	if i < 0 {
+		c.note("attempt policy %q is unknown (known: %s); the default is used", name, strings.Join(policyNames(), ", "))
+		i = 0
+	}
+	return all[i]
+}
+
+// Kinds of turns.
+const (
+	kindFirst    = "first"    // the task alone
+	kindFormat   = "format"   // the task again, with what was wrong with the form of the answer
+	kindRepair   = "repair"   // the best candidate with executed facts
+	kindFresh    = "fresh"    // the task again, with the rules that the red tests stand for
+	kindConverse = "converse" // the conversation so far and the last failure
+)
+
+// plan decides the turns with one model.
+type plan struct {
+	policy
+	asked   int    // answers so far
+	last    string // kind of the last turn
+	class   string // how it ended
+	why     string // what was wrong, for the next turn
+	repairs int    // in a row
+	flat    int    // further attempts without a new green test, in a row
+	stuck   bool   // the last repair gave known code back
+}
+
+// next names the kind and temperature of the coming turn.
+func (p *plan) next(best *candidate) (kind string, temperature float64) {
+	switch {
+	case p.converse && p.asked > 0:
+		return kindConverse, p.repair
+	case p.class == classFormat || p.class == classImport:
+		return kindFormat, min(1, p.first+0.2*float64(p.asked))
+	case best == nil && p.asked == 0:
+		return kindFirst, p.first
+	case best != nil && p.repairs < p.policy.repairs && !p.stuck:
+		return kindRepair, p.repair
+	}
+	return kindFresh, p.fresh
+}
+
+// learn takes in how a turn ended; progress says that a test became green that never was.
+func (p *plan) learn(kind string, f finding, progress bool) {
+	p.asked++
+	p.last, p.class, p.why = kind, f.class, f.why
+	p.repairs++
+	if kind != kindRepair {
+		p.repairs = 0
+	}
+	p.stuck = kind == kindRepair && f.class == classRepeat
+	switch {
+	case progress:
+		p.flat = 0
+	case p.asked > 1:
+		p.flat++
+	}
+}
+
+// over says why no further turn is worth its tokens; "" when one is.
+func (p *plan) over(best *candidate) string {
+	if p.converse {
+		return ""
+	}
+	if p.flat >= p.policy.flat && p.class != classFormat {
+		return "no new green test"
+	}
+	if p.flat > p.policy.flat {
+		return "no usable answer"
+	}
+	ran := best != nil && best.total > 0 && best.class == classTests
+	if ran && float64(best.green) < p.repairFrom*float64(best.total) {
+		return "too few tests green to repair"
+	}
+	return ""
+}
