@@ -75,7 +75,7 @@ func parseAva(t *Text, f *finding) {
 // avaTotals reads the lines at the end; it reports whether there are any.
 func avaTotals(t *Text, f *finding) bool {
 	found := false
-	c := Counts{Passed: num(0), Failed: num(0), Skipped: num(0), Todo: num(0)}
+	c := Counts{Passed: new(0), Failed: new(0), Skipped: new(0), Todo: new(0)}
 	for i := max(0, t.Len()-12); i < t.Len(); i++ {
 		m := avaTotal().FindStringSubmatch(t.Line(i))
 		if m == nil {
@@ -91,11 +91,11 @@ func avaTotals(t *Text, f *finding) bool {
 		case strings.HasPrefix(m[2], "hook"):
 			f.suite(SuiteFailure{Kind: SuiteHook, Message: strings.TrimSpace(t.Line(i))})
 		case m[3] == "passed":
-			c.Passed = num(n)
+			c.Passed = new(n)
 		case m[3] == "failed":
-			c.Failed = num(n)
+			c.Failed = new(n)
 		case m[3] == "skipped":
-			c.Skipped = num(n)
+			c.Skipped = new(n)
 		case m[3] == "todo":
 			bump(&c.Todo, n)
 		case m[3] == "timed out":

@@ -12,7 +12,8 @@ var (
 )
 
 func batsParser() parser {
-	return parser{name: "bats", kind: kindTests, marks: []string{"in test file ", " ✓ ", " ✗ ", "bats ", "bats-", " failure", "Error: Test file ", "setup_file failed"},
+	return parser{
+		name: "bats", kind: kindTests, marks: []string{"in test file ", " ✓ ", " ✗ ", "bats ", "bats-", " failure", "Error: Test file ", "setup_file failed"},
 		sniff: func(t *Text) match {
 			switch {
 			case t.Has("<testsuite "):
@@ -29,11 +30,12 @@ func batsParser() parser {
 				return t.all(scoreCertain)
 			}
 			return match{}
-		}, parse: batsParse}
+		}, parse: batsParse,
+	}
 }
 
 func batsParse(t *Text, f *finding) {
-	f.Tests = Counts{Passed: num(0), Failed: num(0), Skipped: num(0), Todo: num(0)}
+	f.Tests = Counts{Passed: new(0), Failed: new(0), Skipped: new(0), Todo: new(0)}
 	planned := -1
 	for i := 0; i < t.Len(); i++ {
 		l := t.lines[i]
@@ -120,8 +122,8 @@ func batsVerdict(t *Text, f *finding, planned int) {
 	if i := lastMatch(t, batsSummary()); i >= 0 && planned < 0 {
 		m := batsSummary().FindStringSubmatch(t.Line(i))
 		planned = atoi(m[1])
-		f.Tests.Failed, f.Tests.Skipped = num(atoi(m[2])), num(atoi(m[3]))
-		f.Tests.Passed = num(max(planned-atoi(m[2])-atoi(m[3])-atoi(m[4]), 0))
+		f.Tests.Failed, f.Tests.Skipped = new(atoi(m[2])), new(atoi(m[3]))
+		f.Tests.Passed = new(max(planned-atoi(m[2])-atoi(m[3])-atoi(m[4]), 0))
 		ran = planned - atoi(m[4])
 	}
 	switch {

@@ -2,6 +2,7 @@ package runners
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -56,7 +57,7 @@ func parseBun(t *Text, f *finding) {
 		return
 	case strings.HasPrefix(t.Line(end), "error: regex"):
 		f.State = StateNoTests
-		f.Tests = Counts{Passed: num(0), Failed: num(0)}
+		f.Tests = Counts{Passed: new(0), Failed: new(0)}
 		return
 	}
 	if bailed := t.FindPrefix("Bailed out after", end) >= 0; bailed {
@@ -78,7 +79,7 @@ func parseBun(t *Text, f *finding) {
 
 // bunTotals reads the lines above "Ran N tests".
 func bunTotals(t *Text, end int, f *finding) {
-	f.Tests = Counts{Passed: num(0), Failed: num(0), Skipped: num(0), Todo: num(0)}
+	f.Tests = Counts{Passed: new(0), Failed: new(0), Skipped: new(0), Todo: new(0)}
 	for i := end - 1; i >= 0 && i > end-10; i-- {
 		n, word, ok := leadingInt(strings.TrimSpace(t.Line(i)))
 		if !ok {
@@ -86,22 +87,22 @@ func bunTotals(t *Text, end int, f *finding) {
 		}
 		switch strings.TrimSpace(word) {
 		case "pass":
-			f.Tests.Passed = num(n)
+			f.Tests.Passed = new(n)
 		case "fail":
-			f.Tests.Failed = num(n)
+			f.Tests.Failed = new(n)
 		case "skip":
-			f.Tests.Skipped = num(n)
+			f.Tests.Skipped = new(n)
 		case "todo":
-			f.Tests.Todo = num(n)
+			f.Tests.Todo = new(n)
 		case "error", "errors":
-			f.Tests.Errors = num(n)
+			f.Tests.Errors = new(n)
 		}
 	}
 }
 
 // bunResults lists failures and counts results, for runs that print no totals.
 func bunResults(t *Text, f *finding) Counts {
-	c := Counts{Passed: num(0), Failed: num(0)}
+	c := Counts{Passed: new(0), Failed: new(0)}
 	file, from, inFile := "", 0, 0
 	var spare [][]string // errors before a line that passed: --concurrent prints them first
 	seen := map[string]bool{}
@@ -154,8 +155,8 @@ func bunResults(t *Text, f *finding) Counts {
 // bunFailure reads the last error before a "(fail)" line: a retried test has one
 // per attempt.
 func bunFailure(t *Text, name, file string, body []string) Failure {
-	for i := len(body) - 1; i >= 0; i-- {
-		if strings.HasPrefix(body[i], "error: ") || looksLikeErrorLine(body[i]) && !codeFrameLine(body[i]) {
+	for i, b := range slices.Backward(body) {
+		if strings.HasPrefix(b, "error: ") || looksLikeErrorLine(b) && !codeFrameLine(b) {
 			body = body[i:]
 			break
 		}

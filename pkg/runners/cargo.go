@@ -74,7 +74,7 @@ func parseCargo(t *Text, f *finding) {
 	rustErrors(t, f)
 	blocks := cargoBlocks(t)
 	panics := cargoPanics(t)
-	c := Counts{Passed: num(0), Failed: num(0), Skipped: num(0), Todo: num(0)}
+	c := Counts{Passed: new(0), Failed: new(0), Skipped: new(0), Todo: new(0)}
 	open := false
 	for _, b := range blocks {
 		if b.result == nil {
@@ -283,7 +283,7 @@ func sniffLibtestJSON(t *Text) match {
 
 func parseLibtestJSON(t *Text, f *finding) {
 	open := 0
-	f.Tests = Counts{Passed: num(0), Failed: num(0), Skipped: num(0)}
+	f.Tests = Counts{Passed: new(0), Failed: new(0), Skipped: new(0)}
 	for i := range t.Len() {
 		var e libtestEvent
 		if l := t.Line(i); !strings.HasPrefix(l, `{ "type"`) || json.Unmarshal([]byte(l), &e) != nil {
@@ -363,7 +363,7 @@ func parseNextest(t *Text, f *finding) {
 		f.worse(StateDidNotFinish)
 		f.Failures = nil
 	default:
-		f.Tests = Counts{Passed: num(atoi(m[3])), Failed: num(atoi(m[4]) + atoi(m[5]) + atoi(m[6])), Skipped: num(atoi(m[7]))}
+		f.Tests = Counts{Passed: new(atoi(m[3])), Failed: new(atoi(m[4]) + atoi(m[5]) + atoi(m[6])), Skipped: new(atoi(m[7]))}
 		jsonVerdict(f)
 		if m[1] != "" && m[1] != m[2] {
 			f.note("not all tests ran: nextest stopped early")

@@ -2,6 +2,7 @@ package runners
 
 import (
 	"encoding/xml"
+	"slices"
 	"strings"
 )
 
@@ -16,7 +17,8 @@ var (
 )
 
 func catchParser() parser {
-	return parser{name: "catch2", kind: kindTests,
+	return parser{
+		name: "catch2", kind: kindTests,
 		marks: []string{"Catch", "All tests passed (", "test cases:", " test case", "No tests ran", "<Catch", `.global" name="`, "Filters: ", "Randomness seeded"},
 		sniff: func(t *Text) match {
 			switch {
@@ -36,7 +38,8 @@ func catchParser() parser {
 		}, parse: func(t *Text, f *finding) {
 			catchParse(t, f)
 			memoryBeside(t, f)
-		}}
+		},
+	}
 }
 
 func catchParse(t *Text, f *finding) {
@@ -57,10 +60,10 @@ func catchParse(t *Text, f *finding) {
 }
 
 func catchSummary(t *Text, f *finding) {
-	zero := func() { f.Tests = Counts{Passed: num(0), Failed: num(0), Skipped: num(0), Todo: num(0)} }
+	zero := func() { f.Tests = Counts{Passed: new(0), Failed: new(0), Skipped: new(0), Todo: new(0)} }
 	if i := lastMatch(t, catchAll()); i >= 0 {
 		zero()
-		f.Tests.Passed = num(atoi(catchAll().FindStringSubmatch(t.Line(i))[2]))
+		f.Tests.Passed = new(atoi(catchAll().FindStringSubmatch(t.Line(i))[2]))
 		f.worse(StatePassed)
 		return
 	}
@@ -69,13 +72,13 @@ func catchSummary(t *Text, f *finding) {
 		for _, m := range catchPart().FindAllStringSubmatch(t.Line(i), -1) {
 			switch n := atoi(m[1]); m[2] {
 			case "passed":
-				f.Tests.Passed = num(n)
+				f.Tests.Passed = new(n)
 			case "failed":
-				f.Tests.Failed = num(n)
+				f.Tests.Failed = new(n)
 			case "failed as expected":
-				f.Tests.Todo = num(n)
+				f.Tests.Todo = new(n)
 			case "skipped":
-				f.Tests.Skipped = num(n)
+				f.Tests.Skipped = new(n)
 			}
 		}
 		switch {
@@ -95,7 +98,7 @@ func catchSummary(t *Text, f *finding) {
 	}
 	if i := lastMatch(t, catchShort()); i >= 0 {
 		m := catchShort().FindStringSubmatch(t.Line(i))
-		n := num(max(atoi(m[2]), 1))
+		n := new(max(atoi(m[2]), 1))
 		if m[1] == "Passed" {
 			zero()
 			f.Tests.Passed = n
@@ -217,7 +220,7 @@ func catchXML(t *Text, i int, f *finding) {
 		f.note("the XML report is incomplete")
 		return
 	}
-	f.Tests = Counts{Passed: num(0), Failed: num(0), Skipped: num(0), Todo: num(0)}
+	f.Tests = Counts{Passed: new(0), Failed: new(0), Skipped: new(0), Todo: new(0)}
 	root.walk(t, f, nil)
 	switch {
 	case val(f.Tests.Failed) > 0:
@@ -251,7 +254,7 @@ func (n catchNode) walk(t *Text, f *finding, path []string) {
 			}
 		}
 	case "Section":
-		path = append(path[:len(path):len(path)], strings.TrimSpace(n.attr("name")))
+		path = append(slices.Clip(path), strings.TrimSpace(n.attr("name")))
 	case "Expression", "Failure", "Exception", "FatalErrorCondition":
 		if n.attr("success") == "true" {
 			return
@@ -310,7 +313,7 @@ func catchJUnit(t *Text, i int, f *finding) {
 			}
 		}
 	}
-	f.Tests = Counts{Passed: num(0), Failed: num(0), Skipped: num(0), Todo: num(0)}
+	f.Tests = Counts{Passed: new(0), Failed: new(0), Skipped: new(0), Todo: new(0)}
 	for _, bad := range failed {
 		if bad {
 			bump(&f.Tests.Failed, 1)

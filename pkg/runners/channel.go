@@ -123,8 +123,8 @@ func (c *Channel) lookup(key string) string {
 	if v, ok := c.env[key]; ok {
 		return v
 	}
-	for i := len(c.setup.Env) - 1; i >= 0; i-- {
-		if k, v, _ := strings.Cut(c.setup.Env[i], "="); k == key {
+	for _, v := range slices.Backward(c.setup.Env) {
+		if k, v, _ := strings.Cut(v, "="); k == key {
 			return v
 		}
 	}

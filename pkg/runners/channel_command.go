@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -32,12 +33,7 @@ func (p program) has(a string) bool {
 // assigns reports whether the command itself sets the variable, so that a value
 // of ours would be lost.
 func (p program) assigns(key string) bool {
-	for _, s := range p.sets {
-		if s == key {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.sets, key)
 }
 
 // programs lists what command runs. Words that are not plain text (variables,
@@ -162,12 +158,7 @@ func unwrap(words, sets []string, dir string, depth int) []program {
 }
 
 func containsWord(list []string, w string) bool {
-	for _, x := range list {
-		if x == w {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, w)
 }
 
 // skipOptions drops leading options; number also drops one bare argument (the
@@ -270,7 +261,7 @@ func script(tool string, args, sets []string, dir string, depth int) []program {
 	}
 	if rest := after(args, "--"); len(rest) > 0 && len(out) > 0 {
 		last := &out[len(out)-1]
-		last.args = append(last.args[:len(last.args):len(last.args)], rest...)
+		last.args = append(slices.Clip(last.args), rest...)
 	}
 	return out
 }

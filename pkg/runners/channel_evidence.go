@@ -59,7 +59,7 @@ func readEvents(c *Channel, p part) Evidence {
 		case "finish":
 			open[v.PID]--
 		case "plan":
-			e.Planned = num(val(e.Planned) + v.N)
+			e.Planned = new(val(e.Planned) + v.N)
 		case "open":
 			pending[v.ID] = true
 		case "test":
@@ -164,7 +164,7 @@ func readWrapper(c *Channel, p part) Evidence {
 				e.Skipped = append(e.Skipped, id)
 			}
 		}
-		e.Planned = num(val(e.Planned) + u.names)
+		e.Planned = new(val(e.Planned) + u.names)
 		switch {
 		case u.lost, !u.done, p.name == "cargo test" && u.code == 0 && u.logged < u.names:
 			e.Lost = append(e.Lost, c.rel(u.name))
@@ -197,7 +197,7 @@ func (c *Channel) Read() Evidence {
 		sum.Channel += "+" + e.Channel
 		sum.Finished = sum.Finished && e.Finished
 		if sum.Planned != nil && e.Planned != nil {
-			sum.Planned = num(*sum.Planned + *e.Planned)
+			sum.Planned = new(*sum.Planned + *e.Planned)
 		} else {
 			sum.Planned = nil
 		}
@@ -256,7 +256,7 @@ func (r *Result) Apply(e Evidence) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d planned tests reported a result", ran+len(e.Skipped), *e.Planned))
 	}
 	if named && r.Tests.Passed == nil {
-		r.Tests.Passed, r.Tests.Failed, r.Tests.Skipped = num(len(e.Passed)), num(len(e.Failed)), num(len(e.Skipped))
+		r.Tests.Passed, r.Tests.Failed, r.Tests.Skipped = new(len(e.Passed)), new(len(e.Failed)), new(len(e.Skipped))
 	}
 	if len(r.Failures) == 0 {
 		for _, id := range e.Failed {

@@ -104,7 +104,7 @@ func readProve(_ *Channel, p part) Evidence {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		b, err := os.ReadFile(path)
+		b, err := os.ReadFile(path) //nolint:gosec // G122: the folder is ours, made for this run alone
 		if err != nil {
 			return err
 		}

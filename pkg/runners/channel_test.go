@@ -246,8 +246,10 @@ func TestAttachRefuses(t *testing.T) {
 		t.Skip("side channels are not attached on Windows")
 	}
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"package.json": `{"scripts":{"test":"jest --outputFile=x.json","unit":"cross-env NODE_OPTIONS=--no-warnings mocha"}}`,
-		".cargo/config.toml": "[target.x86_64-unknown-linux-gnu]\nrunner = \"qemu\"\n"})
+	write(t, dir, map[string]string{
+		"package.json":       `{"scripts":{"test":"jest --outputFile=x.json","unit":"cross-env NODE_OPTIONS=--no-warnings mocha"}}`,
+		".cargo/config.toml": "[target.x86_64-unknown-linux-gnu]\nrunner = \"qemu\"\n",
+	})
 	tests := []struct {
 		command string
 		env     []string
@@ -298,8 +300,10 @@ func TestAttachKeepsEnvironment(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("side channels are not attached on Windows")
 	}
-	c, err := runners.Attach(runners.Setup{Command: "timeout 60 uv run pytest -q && bundle exec rspec", Dir: t.TempDir(), Temp: t.TempDir(),
-		Env: []string{"PYTHONPATH=/lib/x", "PYTEST_ADDOPTS=-x", "SPEC_OPTS=--fail-fast"}})
+	c, err := runners.Attach(runners.Setup{
+		Command: "timeout 60 uv run pytest -q && bundle exec rspec", Dir: t.TempDir(), Temp: t.TempDir(),
+		Env: []string{"PYTHONPATH=/lib/x", "PYTEST_ADDOPTS=-x", "SPEC_OPTS=--fail-fast"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,8 @@ var (
 )
 
 func checkParser() parser {
-	return parser{name: "check", kind: kindTests, marks: []string{"Running suite(s):", "%: Checks: "},
+	return parser{
+		name: "check", kind: kindTests, marks: []string{"Running suite(s):", "%: Checks: "},
 		sniff: func(t *Text) match {
 			if lastMatch(t, checkSummary()) >= 0 || t.FindPrefix("Running suite(s): ", 0) >= 0 {
 				return t.all(scoreCertain)
@@ -17,7 +18,8 @@ func checkParser() parser {
 		}, parse: func(t *Text, f *finding) {
 			checkParse(t, f)
 			memoryBeside(t, f)
-		}}
+		},
+	}
 }
 
 func checkParse(t *Text, f *finding) {
@@ -49,7 +51,7 @@ func checkParse(t *Text, f *finding) {
 		f.note("no summary line: the run ended before check did")
 		return
 	}
-	f.Tests = Counts{Passed: num(max(total-failed-errs, 0)), Failed: num(failed), Errors: num(errs)}
+	f.Tests = Counts{Passed: new(max(total-failed-errs, 0)), Failed: new(failed), Errors: new(errs)}
 	switch {
 	case failed+errs > 0:
 		f.State = StateFailed

@@ -14,7 +14,8 @@ var (
 // checkstyleParser reads the XML form that many linters share; its lines may
 // hold several elements, so elements are taken in order of appearance.
 func checkstyleParser() parser {
-	return parser{name: "checkstyle", kind: kindBuild, marks: []string{"<checkstyle"},
+	return parser{
+		name: "checkstyle", kind: kindBuild, marks: []string{"<checkstyle"},
 		sniff: func(t *Text) match { return t.all(scoreCertain) },
 		parse: func(t *Text, f *finding) {
 			file := ""
@@ -27,10 +28,13 @@ func checkstyleParser() parser {
 					for _, a := range checkstyleAttr().FindAllStringSubmatch(m[1], -1) {
 						attr[a[1]] = html.UnescapeString(a[2] + a[3])
 					}
-					f.buildOnce(BuildError{File: t.path(file), Line: atoi(attr["line"]), Col: atoi(attr["column"]),
-						Message: strings.TrimSpace(attr["severity"] + ": " + attr["message"] + " " + attr["source"])})
+					f.buildOnce(BuildError{
+						File: t.path(file), Line: atoi(attr["line"]), Col: atoi(attr["column"]),
+						Message: strings.TrimSpace(attr["severity"] + ": " + attr["message"] + " " + attr["source"]),
+					})
 				}
 			}
 			f.verdict(t, t.Has("</checkstyle>"))
-		}}
+		},
+	}
 }

@@ -41,7 +41,8 @@ var (
 )
 
 func pythonCrashParser() parser {
-	return parser{name: "python", kind: kindCrash, marks: []string{"Traceback (most recent call last)", "Fatal Python error:", "SyntaxError: ", "IndentationError: ", "TabError: ", "can't open file", "No module named", "Exception Group Traceback"},
+	return parser{
+		name: "python", kind: kindCrash, marks: []string{"Traceback (most recent call last)", "Fatal Python error:", "SyntaxError: ", "IndentationError: ", "TabError: ", "can't open file", "No module named", "Exception Group Traceback"},
 		sniff: func(t *Text) match {
 			switch {
 			case t.FindPrefix("Traceback (most recent call last):", 0) >= 0, t.FindPrefix("Fatal Python error:", 0) >= 0:
@@ -52,7 +53,8 @@ func pythonCrashParser() parser {
 				return t.all(scoreLikely)
 			}
 			return match{}
-		}, parse: pythonParse}
+		}, parse: pythonParse,
+	}
 }
 
 // pythonSyntax is the line of a syntax error that has no traceback.
@@ -104,7 +106,7 @@ func pythonParse(t *Text, f *finding) {
 		pythonSyntaxError(t, i, end, f)
 		return
 	}
-	if !(t.ExitBad() && len(msg) <= 12 && end+len(msg) == t.Len()) {
+	if !t.ExitBad() || len(msg) > 12 || end+len(msg) != t.Len() {
 		msg = msg[:pyMessageLen(msg)]
 	}
 	f.fail(pythonFailure(t, msg, pyCrashFrames(body), true))
@@ -191,7 +193,8 @@ var (
 )
 
 func nodeCrashParser() parser {
-	return parser{name: "node", kind: kindCrash,
+	return parser{
+		name: "node", kind: kindCrash,
 		marks: []string{"\nNode.js v", "FATAL ERROR: ", "    at ", "error: Uncaught", "Uncaught "},
 		sniff: func(t *Text) match {
 			switch {
@@ -203,7 +206,8 @@ func nodeCrashParser() parser {
 				return t.all(scoreWeak + 20)
 			}
 			return match{}
-		}, parse: nodeCrashParse}
+		}, parse: nodeCrashParse,
+	}
 }
 
 // nodeBareStack is the line of the last "Error: …" that JavaScript frames follow.

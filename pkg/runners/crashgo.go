@@ -11,13 +11,15 @@ var (
 )
 
 func goCrashParser() parser {
-	return parser{name: "go", kind: kindCrash, marks: []string{"goroutine ", "fatal error: ", "WARNING: DATA RACE", "panic: "},
+	return parser{
+		name: "go", kind: kindCrash, marks: []string{"goroutine ", "fatal error: ", "WARNING: DATA RACE", "panic: "},
 		sniff: func(t *Text) match {
 			if lastMatch(t, goCrashHead()) >= 0 && (t.FindPrefix("goroutine ", 0) >= 0 || t.FindPrefix("exit status ", 0) >= 0) || t.FindPrefix("WARNING: DATA RACE", 0) >= 0 {
 				return t.all(scoreLikely + 5)
 			}
 			return match{}
-		}, parse: goCrashParse}
+		}, parse: goCrashParse,
+	}
 }
 
 func goCrashParse(t *Text, f *finding) {
@@ -73,13 +75,15 @@ func goCrashFrames(lines []string) (out []frame) {
 }
 
 func rustCrashParser() parser {
-	return parser{name: "rust", kind: kindCrash, marks: []string{" panicked at ", "has overflowed its stack", "fatal runtime error:"},
+	return parser{
+		name: "rust", kind: kindCrash, marks: []string{" panicked at ", "has overflowed its stack", "fatal runtime error:"},
 		sniff: func(t *Text) match {
 			if lastMatch(t, rustCrashWord()) >= 0 || t.Has("has overflowed its stack") || t.FindPrefix("fatal runtime error:", 0) >= 0 {
 				return t.all(scoreLikely + 5)
 			}
 			return match{}
-		}, parse: rustCrashParse}
+		}, parse: rustCrashParse,
+	}
 }
 
 func rustCrashParse(t *Text, f *finding) {

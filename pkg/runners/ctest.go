@@ -10,7 +10,8 @@ var (
 )
 
 func ctestParser() parser {
-	return parser{name: "ctest", kind: kindTests, marks: []string{"Test project ", "tests passed, ", "No tests were found!!!", "No test configuration file"},
+	return parser{
+		name: "ctest", kind: kindTests, marks: []string{"Test project ", "tests passed, ", "No tests were found!!!", "No test configuration file"},
 		sniff: func(t *Text) match {
 			switch {
 			case lastMatch(t, ctestFooter()) >= 0, t.FindPrefix("No tests were found!!!", 0) >= 0:
@@ -22,7 +23,8 @@ func ctestParser() parser {
 				return t.all(scoreCertain)
 			}
 			return match{}
-		}, parse: ctestParse}
+		}, parse: ctestParse,
+	}
 }
 
 // ctestCase is one "3/7 Test #3:" line with the output that belongs to it.
@@ -33,7 +35,7 @@ type ctestCase struct {
 
 func ctestParse(t *Text, f *finding) {
 	cases := ctestCases(t)
-	f.Tests = Counts{Passed: num(0), Failed: num(0), Skipped: num(0)}
+	f.Tests = Counts{Passed: new(0), Failed: new(0), Skipped: new(0)}
 	lost := ""
 	for _, c := range cases {
 		switch {
@@ -68,7 +70,7 @@ func ctestVerdict(t *Text, f *finding, seen int) {
 		f.Tests = Counts{}
 		if t.FindPrefix("No tests were found!!!", 0) >= 0 || t.FindPrefix("No test configuration", 0) >= 0 || t.FindPrefix("Total Tests: ", 0) >= 0 {
 			f.worse(StateNoTests)
-			f.Tests = Counts{Passed: num(0), Failed: num(0)}
+			f.Tests = Counts{Passed: new(0), Failed: new(0)}
 			return
 		}
 		f.worse(StateDidNotFinish)
@@ -77,7 +79,7 @@ func ctestVerdict(t *Text, f *finding, seen int) {
 	m := ctestFooter().FindStringSubmatch(t.Line(i))
 	failed, total := atoi(m[2]), atoi(m[3])
 	if seen == 0 {
-		f.Tests = Counts{Passed: num(total - failed), Failed: num(failed)}
+		f.Tests = Counts{Passed: new(total - failed), Failed: new(failed)}
 	}
 	switch {
 	case failed > 0 || val(f.Tests.Failed) > 0:

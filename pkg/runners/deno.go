@@ -54,7 +54,7 @@ func parseDeno(t *Text, f *finding) {
 		return
 	}
 	m := denoSummary().FindStringSubmatch(t.Line(end))
-	f.Tests = Counts{Passed: num(atoi(m[2])), Failed: num(atoi(m[3])), Skipped: num(atoi(m[4]))}
+	f.Tests = Counts{Passed: new(atoi(m[2])), Failed: new(atoi(m[3])), Skipped: new(atoi(m[4]))}
 	switch {
 	case m[1] == "FAILED" || val(f.Tests.Failed) > 0:
 		f.worse(StateFailed)

@@ -150,7 +150,7 @@ func join(a, b finding) finding {
 	default:
 		a.State = worst(a.State, b.State)
 	}
-	for _, name := range strings.Split(b.Runner, "+") {
+	for name := range strings.SplitSeq(b.Runner, "+") {
 		if !slices.Contains(strings.Split(a.Runner, "+"), name) {
 			a.Runner += "+" + name
 		}

@@ -14,7 +14,8 @@ var (
 )
 
 func dotnetParser() parser {
-	return parser{name: "dotnet", kind: kindTests,
+	return parser{
+		name: "dotnet", kind: kindTests,
 		marks: []string{"Starting test execution", "Test Run ", "Test run for ", ": error CS", ": error FS", ": error MSB", ": error NU", "Build FAILED.", "Test summary: ", "!  - Failed:", "No test matches the given"},
 		sniff: func(t *Text) match {
 			switch {
@@ -24,7 +25,8 @@ func dotnetParser() parser {
 				return t.all(scoreSure)
 			}
 			return match{}
-		}, parse: dotnetParse}
+		}, parse: dotnetParse,
+	}
 }
 
 func dotnetParse(t *Text, f *finding) {
@@ -126,7 +128,8 @@ func dotnetFailures(t *Text, f *finding) {
 }
 
 func dotnetCrashParser() parser {
-	return parser{name: "dotnet", kind: kindCrash, marks: []string{"Unhandled exception. "},
+	return parser{
+		name: "dotnet", kind: kindCrash, marks: []string{"Unhandled exception. "},
 		sniff: func(t *Text) match {
 			if lastMatch(t, dotnetThrown()) >= 0 {
 				return t.all(scoreLikely)
@@ -145,5 +148,6 @@ func dotnetCrashParser() parser {
 			}
 			f.fail(x)
 			f.crashed(t, next-1)
-		}}
+		},
+	}
 }

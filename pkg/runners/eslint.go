@@ -14,7 +14,8 @@ var (
 )
 
 func eslintParser() parser {
-	return parser{name: "eslint", kind: kindBuild,
+	return parser{
+		name: "eslint", kind: kindBuild,
 		marks: []string{" problem", `"errorCount":`, "Oops! Something went wrong!", "ESLint"},
 		sniff: func(t *Text) match {
 			switch {
@@ -26,7 +27,8 @@ func eslintParser() parser {
 				return t.all(scoreSure)
 			}
 			return match{}
-		}, parse: eslintParse}
+		}, parse: eslintParse,
+	}
 }
 
 type lintItem struct {

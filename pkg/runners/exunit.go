@@ -15,7 +15,8 @@ var (
 )
 
 func exunitParser() parser {
-	return parser{name: "exunit", kind: kindTests,
+	return parser{
+		name: "exunit", kind: kindTests,
 		marks: []string{"Randomized with seed ", "Running ExUnit with seed", "There are no tests to run", "Paths given to ", "Generated ", "== Compilation error in file", "** ("},
 		sniff: func(t *Text) match {
 			switch {
@@ -27,7 +28,8 @@ func exunitParser() parser {
 				return t.all(scoreLikely)
 			}
 			return match{}
-		}, parse: exunitParse}
+		}, parse: exunitParse,
+	}
 }
 
 func exunitParse(t *Text, f *finding) {
@@ -39,7 +41,7 @@ func exunitParse(t *Text, f *finding) {
 		exunitCounts(t, sum, f)
 	case t.FindPrefix("There are no tests to run", 0) >= 0, t.FindPrefix("Paths given to \"mix test\"", 0) >= 0:
 		f.worse(StateNoTests)
-		f.Tests = Counts{Passed: num(0), Failed: num(0)}
+		f.Tests = Counts{Passed: new(0), Failed: new(0)}
 	case len(f.BuildErrors) > 0:
 		f.worse(StateBuildFailed)
 	case strings.Contains(t.Hint.Command, "compile") && t.ExitOK():
@@ -63,7 +65,7 @@ func exunitCounts(t *Text, sum int, f *finding) {
 		}
 	}
 	passed := max(total-failed-n["skipped"]-n["excluded"]-n["invalid"], 0)
-	f.Tests = Counts{Passed: num(passed), Failed: num(failed), Skipped: num(n["skipped"]), Todo: num(0)}
+	f.Tests = Counts{Passed: new(passed), Failed: new(failed), Skipped: new(n["skipped"]), Todo: new(0)}
 	for _, k := range []string{"excluded", "invalid"} {
 		if n[k] > 0 {
 			f.extra(k, n[k])
@@ -172,7 +174,8 @@ func elixirRaised(t *Text, i int, m []string, f *finding) {
 }
 
 func elixirCrashParser() parser {
-	return parser{name: "elixir", kind: kindCrash, marks: []string{"** ("},
+	return parser{
+		name: "elixir", kind: kindCrash, marks: []string{"** ("},
 		sniff: func(t *Text) match {
 			if lastMatch(t, elixirError()) >= 0 {
 				return t.all(scoreLikely)
@@ -197,7 +200,8 @@ func elixirCrashParser() parser {
 			}
 			f.fail(x)
 			f.crashed(t, next-1)
-		}}
+		},
+	}
 }
 
 // elixirLoad adds the exception that stopped a file from loading, when no

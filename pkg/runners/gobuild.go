@@ -6,7 +6,8 @@ import (
 )
 
 func goBuildParser() parser {
-	return parser{name: "go build", kind: kindBuild,
+	return parser{
+		name: "go build", kind: kindBuild,
 		marks: []string{".go:", "go: ", "build-output", "go.mod:", "package ", "usage: go ", "directory not found", `"posn":`},
 		sniff: func(t *Text) match {
 			if t.Has(`"posn": "`) {
@@ -22,7 +23,8 @@ func goBuildParser() parser {
 				}
 			}
 			return match{}
-		}, parse: goBuildParse}
+		}, parse: goBuildParse,
+	}
 }
 
 func goHasDiag(t *Text) bool {

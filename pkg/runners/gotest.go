@@ -2,6 +2,7 @@ package runners
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -34,7 +35,6 @@ type goTest struct {
 type goRun struct {
 	pkgs    []*goPkg
 	verbose bool // "=== RUN" lines or JSON events: every test is named
-	builds  []BuildError
 	cut     bool // lines after the last package
 	failed  bool // the lone "FAIL" at the very end
 }
@@ -61,12 +61,7 @@ func (t *goTest) kept(verbose bool) []string {
 }
 
 func (t *goTest) failed(verbose bool) bool {
-	for _, r := range t.kept(verbose) {
-		if r == "FAIL" {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(t.kept(verbose), "FAIL")
 }
 
 var goResult = sync.OnceValue(func() *regexp.Regexp {
@@ -264,9 +259,9 @@ func goOwner(block []goLevel, l string, trace bool) string {
 	if ind == 0 {
 		return ""
 	}
-	for i := len(block) - 1; i >= 0; i-- {
-		if block[i].indent < ind {
-			return block[i].name
+	for _, b := range slices.Backward(block) {
+		if b.indent < ind {
+			return b.name
 		}
 	}
 	return last
@@ -310,7 +305,7 @@ func (p *goPkg) output(test, l string) {
 func (r *goRun) close(cur *goPkg, m []string) {
 	cur.name = m[2]
 	cur.result = strings.TrimSpace(m[1])
-	for _, part := range strings.Split(m[3], "\t") {
+	for part := range strings.SplitSeq(m[3], "\t") {
 		if i := strings.IndexByte(part, '['); i >= 0 {
 			cur.note = part[i:]
 		} else if cur.elapsed == "" {

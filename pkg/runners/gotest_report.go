@@ -43,10 +43,10 @@ func (r *goRun) report(t *Text, f *finding) {
 
 func (r *goRun) counts(f *finding, pass, fail, skip int) {
 	if r.verbose {
-		f.Tests = Counts{Passed: num(pass), Failed: num(fail), Skipped: num(skip)}
+		f.Tests = Counts{Passed: new(pass), Failed: new(fail), Skipped: new(skip)}
 		return
 	}
-	f.Tests = Counts{Failed: num(fail)}
+	f.Tests = Counts{Failed: new(fail)}
 	if fail == 0 && r.anyFailed() && len(f.BuildErrors) == 0 {
 		f.Tests.Failed = nil // cut: the failing test is not in the text
 	}
@@ -253,8 +253,8 @@ func (r *goRun) verdict(t *Text, f *finding, ran int) {
 		f.worse(StatePassed)
 	case none > 0 || ok > 0:
 		f.worse(StateNoTests)
-		f.Tests.Passed = num(val(f.Tests.Passed))
-		f.Tests.Skipped = num(val(f.Tests.Skipped))
+		f.Tests.Passed = new(val(f.Tests.Passed))
+		f.Tests.Skipped = new(val(f.Tests.Skipped))
 	}
 	if f.State == StateDidNotFinish {
 		f.Tests = Counts{}

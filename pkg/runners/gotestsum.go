@@ -47,7 +47,7 @@ func parseGotestsum(t *Text, f *finding) {
 		f.worse(StateBuildFailed)
 		fail -= min(fail, gtsBroken(f))
 	}
-	f.Tests = Counts{Passed: num(max(0, total-fail-skip)), Failed: num(fail), Skipped: num(skip)}
+	f.Tests = Counts{Passed: new(max(0, total-fail-skip)), Failed: new(fail), Skipped: new(skip)}
 	switch {
 	case m[1] != "" && fail > 0:
 		f.forgiven = t.ExitOK()

@@ -10,14 +10,16 @@ var (
 )
 
 func gradleParser() parser {
-	return parser{name: "gradle", kind: kindTests, marks: []string{"> Task :", "BUILD SUCCESSFUL in ", "BUILD FAILED in ", "* What went wrong:"},
+	return parser{
+		name: "gradle", kind: kindTests, marks: []string{"> Task :", "BUILD SUCCESSFUL in ", "BUILD FAILED in ", "* What went wrong:"},
 		sniff: func(t *Text) match {
 			if t.FindPrefix("> Task :", 0) >= 0 || t.FindPrefix("BUILD SUCCESSFUL in ", 0) >= 0 || t.FindPrefix("BUILD FAILED in ", 0) >= 0 ||
 				t.FindPrefix("* What went wrong:", 0) >= 0 {
 				return t.all(scoreCertain)
 			}
 			return match{}
-		}, parse: gradleParse}
+		}, parse: gradleParse,
+	}
 }
 
 func gradleParse(t *Text, f *finding) {
@@ -26,12 +28,12 @@ func gradleParse(t *Text, f *finding) {
 	ok := t.FindPrefix("BUILD SUCCESSFUL", 0) >= 0
 	testTask := t.HasAny("> Task :test\n", ":test\n", ":test FAILED", ":test UP-TO-DATE", ":test FROM-CACHE") || strings.HasSuffix(t.whole, ":test")
 	if total {
-		f.Tests.Passed, f.Tests.Failed, f.Tests.Skipped = num(passed), num(len(f.Failures)), num(skipped)
+		f.Tests.Passed, f.Tests.Failed, f.Tests.Skipped = new(passed), new(len(f.Failures)), new(skipped)
 	}
 	if i := lastMatch(t, gradleTotal()); i >= 0 {
 		m := gradleTotal().FindStringSubmatch(t.Line(i))
 		n, failed, skip := atoi(m[1]), atoi(m[2]), atoi(m[3])
-		f.Tests = Counts{Passed: num(max(n-failed-skip, 0)), Failed: num(failed), Skipped: num(skip)}
+		f.Tests = Counts{Passed: new(max(n-failed-skip, 0)), Failed: new(failed), Skipped: new(skip)}
 	}
 	switch {
 	case val(f.Tests.Failed) > 0 || len(f.Failures) > 0:

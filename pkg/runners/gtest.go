@@ -12,7 +12,8 @@ var (
 )
 
 func gtestParser() parser {
-	return parser{name: "googletest", kind: kindTests, marks: []string{"[==========]", "[ RUN      ]", "Running main() from"},
+	return parser{
+		name: "googletest", kind: kindTests, marks: []string{"[==========]", "[ RUN      ]", "Running main() from"},
 		sniff: func(t *Text) match {
 			if t.FindPrefix("[==========]", 0) >= 0 || t.FindPrefix("[ RUN      ]", 0) >= 0 {
 				return t.all(scoreCertain)
@@ -21,7 +22,8 @@ func gtestParser() parser {
 		}, parse: func(t *Text, f *finding) {
 			gtestParse(t, f)
 			memoryBeside(t, f)
-		}}
+		},
+	}
 }
 
 // gtestRun is the reader's state over one or more runs in the same output.
@@ -125,7 +127,7 @@ func (r *gtestRun) finish() {
 	r.settleRun()
 	if over {
 		f.Tests = r.ran
-		f.Tests.Todo = num(0)
+		f.Tests.Todo = new(0)
 	}
 	switch {
 	case !over:

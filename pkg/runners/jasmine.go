@@ -61,8 +61,8 @@ func parseJasmine(t *Text, f *finding) {
 	}
 	m := jasmineTotals().FindStringSubmatch(t.Line(end))
 	specs, failed, pending := atoi(m[1]), atoi(m[2]), atoi(m[3])
-	if strings.HasPrefix(t.Line(end), "Ran ") {
-		if n, _, ok := leadingInt(strings.TrimPrefix(t.Line(end), "Ran ")); ok {
+	if after0, ok := strings.CutPrefix(t.Line(end), "Ran "); ok {
+		if n, _, ok := leadingInt(after0); ok {
 			specs = n
 		}
 	}
@@ -70,7 +70,7 @@ func parseJasmine(t *Text, f *finding) {
 	if n := len(f.Failures); n > 0 && n < failed {
 		bad = n // suite errors count as failures, but they are no specs
 	}
-	f.Tests = Counts{Passed: num(max(0, specs-bad-pending)), Failed: num(failed), Skipped: num(pending), Todo: num(0)}
+	f.Tests = Counts{Passed: new(max(0, specs-bad-pending)), Failed: new(failed), Skipped: new(pending), Todo: new(0)}
 	switch {
 	case failed > 0 || len(f.Failures) > 0 || len(f.Suites) > 0:
 		f.worse(StateFailed)

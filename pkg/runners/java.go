@@ -63,14 +63,16 @@ func javaTrace(lines []string) (fr frame, msg string) {
 }
 
 func javaCrashParser() parser {
-	return parser{name: "java", kind: kindCrash,
+	return parser{
+		name: "java", kind: kindCrash,
 		marks: []string{"Exception in thread ", "Error: ", "# A fatal error has been detected by the Java", "java.lang."},
 		sniff: func(t *Text) match {
 			if lastMatch(t, javaThread()) >= 0 || lastMatch(t, javaMissing()) >= 0 || t.Has("# A fatal error has been detected by the Java") {
 				return t.all(scoreLikely)
 			}
 			return match{}
-		}, parse: javaParse}
+		}, parse: javaParse,
+	}
 }
 
 func javaParse(t *Text, f *finding) {

@@ -5,7 +5,8 @@ import "strings"
 var javacCount = lazy(`^\d+ errors?$`)
 
 func javacParser() parser {
-	return parser{name: "javac", kind: kindBuild, marks: []string{".java:", ".kt:", "error: "},
+	return parser{
+		name: "javac", kind: kindBuild, marks: []string{".java:", ".kt:", "error: "},
 		sniff: func(t *Text) match {
 			for _, l := range t.lines {
 				if d, ok := parseDiag(l); ok && (strings.HasSuffix(d.file, ".java") || strings.HasSuffix(d.file, ".kt") || strings.HasSuffix(d.file, ".scala")) && d.severity != "" {
@@ -25,7 +26,8 @@ func javacParser() parser {
 				}
 			}
 			f.verdict(t, false)
-		}}
+		},
+	}
 }
 
 // javacLines adds javac's messages with the details ("symbol: …") that follow

@@ -134,26 +134,26 @@ func jestWithoutSummary(t *Text, f *finding) {
 // jestCounts reads the "Tests:" line of the summary block at line i, and how
 // many suites failed to run.
 func jestCounts(t *Text, i int, f *finding) {
-	f.Tests = Counts{Passed: num(0), Failed: num(0), Skipped: num(0), Todo: num(0)}
+	f.Tests = Counts{Passed: new(0), Failed: new(0), Skipped: new(0), Todo: new(0)}
 	for j := i + 1; j < i+3; j++ {
 		s, ok := strings.CutPrefix(t.Line(j), "Tests: ")
 		if !ok {
 			continue
 		}
-		for _, part := range strings.Split(s, ",") {
+		for part := range strings.SplitSeq(s, ",") {
 			n, word, ok := leadingInt(strings.TrimSpace(part))
 			if !ok {
 				continue
 			}
 			switch strings.TrimSpace(word) {
 			case "passed":
-				f.Tests.Passed = num(n)
+				f.Tests.Passed = new(n)
 			case "failed":
-				f.Tests.Failed = num(n)
+				f.Tests.Failed = new(n)
 			case "skipped", "pending":
-				f.Tests.Skipped = num(n)
+				f.Tests.Skipped = new(n)
 			case "todo":
-				f.Tests.Todo = num(n)
+				f.Tests.Todo = new(n)
 			}
 		}
 	}
@@ -164,7 +164,7 @@ func jestCounts(t *Text, i int, f *finding) {
 		}
 	}
 	if broken > 0 {
-		f.Tests.Errors = num(broken)
+		f.Tests.Errors = new(broken)
 	}
 }
 

@@ -87,8 +87,8 @@ func jsLoadError(lines []string) (b BuildError, ok bool) {
 				continue
 			}
 			b.Message = strings.TrimPrefix(s, "Exception during run: ")
-			if j := strings.Index(s, " imported from "); j >= 0 {
-				b.File = strings.Trim(strings.TrimSpace(s[j+len(" imported from "):]), "'\"")
+			if _, after, ok := strings.Cut(s, " imported from "); ok {
+				b.File = strings.Trim(strings.TrimSpace(after), "'\"")
 			}
 			for k := i + 1; k < len(lines) && k < i+30; k++ {
 				r := strings.TrimSpace(lines[k])

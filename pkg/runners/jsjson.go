@@ -184,7 +184,7 @@ func parseMochaJSON(t *Text, f *finding) {
 		return
 	}
 	s := r.Stats
-	f.Tests = Counts{Passed: num(s.Passes), Failed: num(s.Failures), Skipped: num(s.Pending), Todo: num(0)}
+	f.Tests = Counts{Passed: new(s.Passes), Failed: new(s.Failures), Skipped: new(s.Pending), Todo: new(0)}
 	for _, a := range r.Failures {
 		id := a.Title
 		if suite, ok := strings.CutSuffix(a.FullTitle, " "+a.Title); ok && suite != "" {
@@ -219,7 +219,7 @@ func parsePlaywrightJSON(t *Text, f *finding) {
 		return
 	}
 	s := r.Stats
-	f.Tests = Counts{Passed: num(s.Expected + s.Flaky), Failed: num(s.Unexpected), Skipped: num(s.Skipped)}
+	f.Tests = Counts{Passed: new(s.Expected + s.Flaky), Failed: new(s.Unexpected), Skipped: new(s.Skipped)}
 	if s.Flaky > 0 {
 		f.extra("flaky", s.Flaky)
 	}

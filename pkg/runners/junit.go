@@ -168,7 +168,7 @@ func parseJUnit(t *Text, f *finding) {
 			}
 		}
 	}
-	f.Tests = Counts{Passed: num(pass), Failed: num(fail), Skipped: num(skip), Errors: num(errs)}
+	f.Tests = Counts{Passed: new(pass), Failed: new(fail), Skipped: new(skip), Errors: new(errs)}
 	switch who {
 	case "node-test":
 		nodeJUnitTotals(r, f)
@@ -178,7 +178,7 @@ func parseJUnit(t *Text, f *finding) {
 			return
 		}
 	case "mocha", "jest", "pytest":
-		f.Tests.Todo = num(0)
+		f.Tests.Todo = new(0)
 	}
 	switch {
 	case r.cut:

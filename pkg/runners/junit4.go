@@ -14,13 +14,15 @@ var (
 )
 
 func junit4Parser() parser {
-	return parser{name: "junit4", kind: kindTests, marks: []string{"JUnit version ", "FAILURES!!!", "OK ("},
+	return parser{
+		name: "junit4", kind: kindTests, marks: []string{"JUnit version ", "FAILURES!!!", "OK ("},
 		sniff: func(t *Text) match {
 			if t.FindPrefix("JUnit version ", 0) >= 0 || lastMatch(t, junit4Fail()) >= 0 {
 				return t.all(scoreCertain)
 			}
 			return match{}
-		}, parse: junit4Parse}
+		}, parse: junit4Parse,
+	}
 }
 
 func junit4Parse(t *Text, f *finding) {
@@ -54,7 +56,7 @@ func junit4Parse(t *Text, f *finding) {
 		f.note("no result line: the run ended before JUnit did")
 	case ok > bad:
 		n := atoi(junit4OK().FindStringSubmatch(t.Line(ok))[1])
-		f.Tests.Passed, f.Tests.Failed = num(n), num(0)
+		f.Tests.Passed, f.Tests.Failed = new(n), new(0)
 		f.State = StatePassed
 		if n == 0 {
 			f.State = StateNoTests
@@ -62,7 +64,7 @@ func junit4Parse(t *Text, f *finding) {
 	default:
 		m := junit4Fail().FindStringSubmatch(t.Line(bad))
 		total, failed := atoi(m[1]), atoi(m[2])
-		f.Tests.Passed, f.Tests.Failed = num(max(total-failed, 0)), num(failed)
+		f.Tests.Passed, f.Tests.Failed = new(max(total-failed, 0)), new(failed)
 		f.State = StateFailed
 		if load > 0 {
 			f.State = StateBuildFailed
@@ -72,13 +74,15 @@ func junit4Parse(t *Text, f *finding) {
 }
 
 func antParser() parser {
-	return parser{name: "ant", kind: kindTests, marks: []string{"Buildfile: ", "[junit] ", "[javac] "},
+	return parser{
+		name: "ant", kind: kindTests, marks: []string{"Buildfile: ", "[junit] ", "[javac] "},
 		sniff: func(t *Text) match {
 			if t.FindPrefix("Buildfile: ", 0) >= 0 || t.Has("    [junit] Running ") {
 				return t.all(scoreCertain)
 			}
 			return match{}
-		}, parse: antParse}
+		}, parse: antParse,
+	}
 }
 
 // antTag takes "    [junit] " off a line.

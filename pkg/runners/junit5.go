@@ -12,7 +12,8 @@ var (
 )
 
 func junit5Parser() parser {
-	return parser{name: "junit5", kind: kindTests,
+	return parser{
+		name: "junit5", kind: kindTests,
 		marks: []string{"Test run finished after ", "JUnit Jupiter", "JUnit Vintage", "Thanks for using JUnit", "Test plan execution started", "Test execution started", "[engine:"},
 		sniff: func(t *Text) match {
 			switch {
@@ -23,7 +24,8 @@ func junit5Parser() parser {
 				return t.all(scoreSure)
 			}
 			return match{}
-		}, parse: junit5Parse}
+		}, parse: junit5Parse,
+	}
 }
 
 func junit5Parse(t *Text, f *finding) {
@@ -48,7 +50,7 @@ func junit5Parse(t *Text, f *finding) {
 	if lost := n["tests found"] - n["tests skipped"] - n["tests started"]; n["containers skipped"] > 0 && lost > 0 {
 		skipped += lost // a skipped container does not report its tests
 	}
-	f.Tests = Counts{Passed: num(n["tests successful"]), Failed: num(n["tests failed"]), Skipped: num(skipped), Todo: num(0)}
+	f.Tests = Counts{Passed: new(n["tests successful"]), Failed: new(n["tests failed"]), Skipped: new(skipped), Todo: new(0)}
 	switch {
 	case n["tests failed"] > 0 || n["containers failed"] > 0:
 		f.State = StateFailed

@@ -13,7 +13,8 @@ var (
 )
 
 func mavenParser() parser {
-	return parser{name: "maven", kind: kindTests, marks: []string{"[INFO] ", "[ERROR] ", "Tests run: ", " T E S T S"},
+	return parser{
+		name: "maven", kind: kindTests, marks: []string{"[INFO] ", "[ERROR] ", "Tests run: ", " T E S T S"},
 		sniff: func(t *Text) match {
 			switch {
 			case t.FindPrefix("[INFO] BUILD SUCCESS", 0) >= 0, t.FindPrefix("[INFO] BUILD FAILURE", 0) >= 0,
@@ -24,7 +25,8 @@ func mavenParser() parser {
 				return t.all(scoreSure)
 			}
 			return match{}
-		}, parse: mavenParse}
+		}, parse: mavenParse,
+	}
 }
 
 // mavenTag takes "[ERROR] " off a line.
@@ -66,7 +68,7 @@ func mavenParse(t *Text, f *finding) {
 		r.goal()
 	case r.total == nil && (t.Has("No tests to run.") || t.Has("Tests are skipped.")):
 		f.worse(StateNoTests)
-		f.Tests = Counts{Passed: num(0), Failed: num(0)}
+		f.Tests = Counts{Passed: new(0), Failed: new(0)}
 	case r.total != nil && val(f.Tests.Passed) == 0:
 		f.worse(StateNoTests)
 	case success || r.total != nil && t.ExitOK():

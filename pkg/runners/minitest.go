@@ -9,7 +9,8 @@ var (
 )
 
 func minitestParser() parser {
-	return parser{name: "minitest", kind: kindTests, marks: []string{" assertions, ", "# Running:"},
+	return parser{
+		name: "minitest", kind: kindTests, marks: []string{" assertions, ", "# Running:"},
 		sniff: func(t *Text) match {
 			if lastMatch(t, minitestSummary()) >= 0 {
 				return t.all(scoreCertain)
@@ -18,7 +19,8 @@ func minitestParser() parser {
 				return t.all(scoreSure)
 			}
 			return match{}
-		}, parse: minitestParse}
+		}, parse: minitestParse,
+	}
 }
 
 func minitestParse(t *Text, f *finding) {
@@ -31,7 +33,7 @@ func minitestParse(t *Text, f *finding) {
 	}
 	m := minitestSummary().FindStringSubmatch(t.Line(sum))
 	total, failed, errs, skips := atoi(m[1]), atoi(m[3]), atoi(m[4]), atoi(m[5])
-	f.Tests = Counts{Passed: num(max(total-failed-errs-skips, 0)), Failed: num(failed), Skipped: num(skips), Todo: num(0), Errors: num(errs)}
+	f.Tests = Counts{Passed: new(max(total-failed-errs-skips, 0)), Failed: new(failed), Skipped: new(skips), Todo: new(0), Errors: new(errs)}
 	switch {
 	case failed+errs > 0:
 		f.worse(StateFailed)

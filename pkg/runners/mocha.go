@@ -77,7 +77,7 @@ func parseMocha(t *Text, f *finding) {
 		mochaNoSummary(t, f)
 		return
 	}
-	f.Tests = Counts{Passed: num(atoi(mochaPassing().FindStringSubmatch(t.Line(sum))[1])), Failed: num(0), Skipped: num(0), Todo: num(0)}
+	f.Tests = Counts{Passed: new(atoi(mochaPassing().FindStringSubmatch(t.Line(sum))[1])), Failed: new(0), Skipped: new(0), Todo: new(0)}
 	i := sum + 1
 	for ; i < t.Len() && i < sum+4; i++ {
 		n, word, ok := leadingInt(strings.TrimSpace(t.Line(i)))
@@ -86,9 +86,9 @@ func parseMocha(t *Text, f *finding) {
 		}
 		switch strings.TrimSpace(word) {
 		case "pending":
-			f.Tests.Skipped = num(n)
+			f.Tests.Skipped = new(n)
 		case "failing":
-			f.Tests.Failed = num(n)
+			f.Tests.Failed = new(n)
 		}
 	}
 	mochaFailures(t, sum+1, f)

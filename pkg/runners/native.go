@@ -40,7 +40,8 @@ func nativeAssert(t *Text, l string) (Failure, bool) {
 }
 
 func nativeCrashParser() parser {
-	return parser{name: "native", kind: kindCrash, marks: append(append([]string{"Assertion "}, killedWords...), nativeWords...),
+	return parser{
+		name: "native", kind: kindCrash, marks: append(append([]string{"Assertion "}, killedWords...), nativeWords...),
 		sniff: func(t *Text) match {
 			if t.ExitOK() {
 				return match{}
@@ -64,7 +65,8 @@ func nativeCrashParser() parser {
 				f.fail(x)
 			}
 			f.worse(StateDidNotFinish)
-		}}
+		},
+	}
 }
 
 // nativeDeath reads a line that a dying process, or the shell that saw it die,

@@ -184,7 +184,7 @@ func readSpecTree(t *Text, end int) specTree {
 func (tree *specTree) take(mark, dir string, n specNode) {
 	key := strings.Join(append(n.path, n.name), "\x00")
 	switch {
-	case mark == "✖" && !(dir != "" && !n.suite):
+	case mark == "✖" && (dir == "" || n.suite):
 		if n.suite && tree.childFailed[key] {
 			return
 		}
@@ -245,7 +245,7 @@ func readNodeTotals(t *Text, i int, lead string, f *finding) {
 		}
 		switch word {
 		case "pass":
-			f.Tests.Passed = num(n)
+			f.Tests.Passed = new(n)
 		case "fail":
 			bump(&f.Tests.Failed, n)
 		case "cancelled":
@@ -254,9 +254,9 @@ func readNodeTotals(t *Text, i int, lead string, f *finding) {
 				f.extra("cancelled", n)
 			}
 		case "skipped":
-			f.Tests.Skipped = num(n)
+			f.Tests.Skipped = new(n)
 		case "todo":
-			f.Tests.Todo = num(n)
+			f.Tests.Todo = new(n)
 		}
 	}
 }

@@ -70,8 +70,8 @@ func nodeFile(t *Text, f *finding, x Failure) {
 }
 
 func firstField(s string) string {
-	if i := strings.IndexByte(s, ' '); i >= 0 {
-		return s[:i]
+	if before, _, ok := strings.Cut(s, " "); ok {
+		return before
 	}
 	return s
 }

@@ -67,8 +67,6 @@ type finding struct {
 	// forgiven: the text shows failures that the runner itself made good (a
 	// rerun), so an exit code 0 makes the run passed.
 	forgiven bool
-	// superseded: the text holds earlier summaries that a later one replaces.
-	superseded bool
 }
 
 func (f *finding) fail(x Failure)       { f.Failures = append(f.Failures, x) }
@@ -86,7 +84,9 @@ func (f *finding) extra(k string, n int) {
 func (f *finding) worse(s State) { f.State = worst(f.State, s) }
 
 // num is a known count.
-func num(n int) *int { return &n }
+//
+//go:fix inline
+func num(n int) *int { return new(n) }
 
 // val is the count or 0 when unknown.
 func val(p *int) int {
@@ -102,7 +102,7 @@ func add(a, b *int) *int {
 	if a == nil || b == nil {
 		return nil
 	}
-	return num(*a + *b)
+	return new(*a + *b)
 }
 
 // addClass adds counts of a class that many runners do not have (todo, errors):
@@ -114,7 +114,7 @@ func addClass(a, b *int) *int {
 	if b == nil {
 		return a
 	}
-	return num(*a + *b)
+	return new(*a + *b)
 }
 
 // bump adds n to a count, which becomes known.

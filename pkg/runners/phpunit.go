@@ -15,7 +15,8 @@ var (
 )
 
 func phpunitParser() parser {
-	return parser{name: "phpunit", kind: kindTests, marks: []string{"PHPUnit", "phpunit"},
+	return parser{
+		name: "phpunit", kind: kindTests, marks: []string{"PHPUnit", "phpunit"},
 		sniff: func(t *Text) match {
 			switch {
 			case t.FindPrefix("PHPUnit ", 0) >= 0:
@@ -26,7 +27,8 @@ func phpunitParser() parser {
 				return t.all(scoreSure)
 			}
 			return match{}
-		}, parse: phpunitParse}
+		}, parse: phpunitParse,
+	}
 }
 
 func phpunitParse(t *Text, f *finding) {
@@ -43,13 +45,13 @@ func phpunitParse(t *Text, f *finding) {
 func phpunitVerdict(t *Text, f *finding) bool {
 	if t.FindPrefix("No tests executed!", 0) >= 0 {
 		f.State = StateNoTests
-		f.Tests = Counts{Passed: num(0), Failed: num(0)}
+		f.Tests = Counts{Passed: new(0), Failed: new(0)}
 		return true
 	}
 	ok, counts := lastMatch(t, phpunitOK()), lastMatch(t, phpunitCounts())
 	if ok > counts {
 		n := atoi(phpunitOK().FindStringSubmatch(t.Line(ok))[1])
-		f.Tests = Counts{Passed: num(n), Failed: num(0), Skipped: num(0), Todo: num(0), Errors: num(0)}
+		f.Tests = Counts{Passed: new(n), Failed: new(0), Skipped: new(0), Todo: new(0), Errors: new(0)}
 		f.worse(StatePassed)
 		if n == 0 {
 			f.worse(StateNoTests)
@@ -61,14 +63,14 @@ func phpunitVerdict(t *Text, f *finding) bool {
 	}
 	m := phpunitCounts().FindStringSubmatch(t.Line(counts))
 	total, by := atoi(m[1]), map[string]int{}
-	for _, part := range strings.Split(m[2], ", ") {
+	for part := range strings.SplitSeq(m[2], ", ") {
 		if k, v, cut := strings.Cut(part, ": "); cut {
 			by[strings.TrimSpace(k)] = atoi(v)
 		}
 	}
 	failed, errs, skip, todo := by["Failures"], by["Errors"], by["Skipped"], by["Incomplete"]
 	passed := max(total-failed-errs-skip-todo, 0)
-	f.Tests = Counts{Passed: num(passed), Failed: num(failed), Skipped: num(skip), Todo: num(todo), Errors: num(errs)}
+	f.Tests = Counts{Passed: new(passed), Failed: new(failed), Skipped: new(skip), Todo: new(todo), Errors: new(errs)}
 	for _, k := range []string{"Warnings", "Risky", "Deprecations", "Notices"} {
 		if by[k] > 0 {
 			f.extra(strings.ToLower(k), by[k])
@@ -285,7 +287,8 @@ func teamcityText(s string) string {
 }
 
 func phpCrashParser() parser {
-	return parser{name: "php", kind: kindCrash, marks: []string{"Fatal error: ", "Parse error: "},
+	return parser{
+		name: "php", kind: kindCrash, marks: []string{"Fatal error: ", "Parse error: "},
 		sniff: func(t *Text) match {
 			if lastMatch(t, phpFatal()) >= 0 {
 				return t.all(scoreLikely)
@@ -297,5 +300,6 @@ func phpCrashParser() parser {
 			if f.State == StateDidNotFinish {
 				f.Failures = f.Failures[:1]
 			}
-		}}
+		},
+	}
 }

@@ -89,7 +89,7 @@ func parsePlaywright(t *Text, f *finding) {
 // pwTotals reads the totals, and the names listed under "N failed".
 func pwTotals(t *Text, f *finding) (failed map[string]bool, c Counts) {
 	failed = map[string]bool{}
-	c = Counts{Passed: num(0), Failed: num(0), Skipped: num(0)}
+	c = Counts{Passed: new(0), Failed: new(0), Skipped: new(0)}
 	word := ""
 	for i := range t.Len() {
 		l := t.Line(i)
@@ -106,11 +106,11 @@ func pwTotals(t *Text, f *finding) (failed map[string]bool, c Counts) {
 		n := atoi(m[1])
 		switch word {
 		case "passed":
-			c.Passed = num(n + f.Extra["flaky"])
+			c.Passed = new(n + f.Extra["flaky"])
 		case "failed", "timed out":
 			bump(&c.Failed, n)
 		case "skipped":
-			c.Skipped = num(n)
+			c.Skipped = new(n)
 		default:
 			f.extra(firstField(word), n)
 			if word == "flaky" {
@@ -158,7 +158,7 @@ func pwFailures(t *Text, failed map[string]bool, f *finding) {
 		}
 		seen[title] = true
 		x := Failure{ID: id, Message: jestMessage(body)}
-		for _, p := range strings.Split(title, " › ") {
+		for p := range strings.SplitSeq(title, " › ") {
 			if q, n, _, ok := splitPos(p); ok {
 				x.File, x.Line = q, n
 			}

@@ -121,7 +121,7 @@ func taskPrefix(l string) (string, int) {
 		return "", 0
 	}
 	label := l[:i]
-	for _, part := range strings.Split(label, " ") {
+	for part := range strings.SplitSeq(label, " ") {
 		if !isLabel(part) || splitsAsPos(part) {
 			return "", 0
 		}

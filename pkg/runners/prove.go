@@ -17,7 +17,8 @@ var (
 )
 
 func proveParser() parser {
-	return parser{name: "prove", kind: kindTests, marks: []string{"Result: ", "No tests named", "Test Summary Report", " wallclock secs "},
+	return parser{
+		name: "prove", kind: kindTests, marks: []string{"Result: ", "No tests named", "Test Summary Report", " wallclock secs "},
 		sniff: func(t *Text) match {
 			if lastMatch(t, proveFiles()) >= 0 {
 				return t.all(scoreCertain)
@@ -26,17 +27,18 @@ func proveParser() parser {
 				return t.all(scoreSure)
 			}
 			return match{}
-		}, parse: proveParse}
+		}, parse: proveParse,
+	}
 }
 
 // proveFile is one entry of the summary report.
 type proveFile struct {
-	name            string
-	signal          string
-	exited          int
-	ran, failed     int
-	numbers         []int
-	planned, parsed string // "Parse errors" text
+	name        string
+	signal      string
+	exited      int
+	ran, failed int
+	numbers     []int
+	parsed      string // "Parse errors" text
 }
 
 func proveParse(t *Text, f *finding) {
@@ -47,7 +49,7 @@ func proveParse(t *Text, f *finding) {
 	files, failed := proveSummary(t)
 	if i := lastMatch(t, proveFiles()); i >= 0 {
 		m := proveFiles().FindStringSubmatch(t.Line(i))
-		f.Tests.Passed, f.Tests.Failed = num(max(atoi(m[2])-failed, 0)), num(failed)
+		f.Tests.Passed, f.Tests.Failed = new(max(atoi(m[2])-failed, 0)), new(failed)
 		if atoi(m[2]) == 0 {
 			f.worse(StateNoTests)
 		}
@@ -91,7 +93,7 @@ func proveParse(t *Text, f *finding) {
 			what = p.name + ": killed by SIG" + p.signal + ", " + p.parsed
 		}
 		f.suite(SuiteFailure{Kind: SuiteCrash, Name: p.name, File: p.name, Message: what})
-		if !(broken && p.ran == 0) {
+		if !broken || p.ran != 0 {
 			f.worse(StateDidNotFinish)
 		}
 	}
@@ -229,7 +231,8 @@ func perlCompile(t *Text, f *finding) {
 var perlDied = lazy(`^(.+) at (\S+\.(?:pl|pm|t|cgi)|-e) line (\d+)(?:, <\w+> (?:line|chunk) \d+)?\.$`)
 
 func perlCrashParser() parser {
-	return parser{name: "perl", kind: kindCrash, marks: []string{" line "},
+	return parser{
+		name: "perl", kind: kindCrash, marks: []string{" line "},
 		sniff: func(t *Text) match {
 			if !t.ExitOK() && (lastMatch(t, perlDied()) >= 0 || t.FindPrefix("syntax error at ", 0) >= 0) {
 				return t.all(scoreWeak + 25)
@@ -251,13 +254,15 @@ func perlCrashParser() parser {
 			m := perlDied().FindStringSubmatch(t.Line(i))
 			f.fail(Failure{File: t.path(m[2]), Line: atoi(m[3]), Message: m[1]})
 			f.crashed(t, i)
-		}}
+		},
+	}
 }
 
 var tclDied = lazy(`^    \(file "(.+?)" line (\d+)\)$`)
 
 func tclCrashParser() parser {
-	return parser{name: "tcl", kind: kindCrash, marks: []string{"    while executing", "    (file \""},
+	return parser{
+		name: "tcl", kind: kindCrash, marks: []string{"    while executing", "    (file \""},
 		sniff: func(t *Text) match {
 			if lastMatch(t, tclDied()) >= 0 {
 				return t.all(scoreLikely)
@@ -270,5 +275,6 @@ func tclCrashParser() parser {
 			at := t.Find("    while executing", 0)
 			f.fail(Failure{File: t.path(m[1]), Line: atoi(m[2]), Message: t.Line(at - 1)})
 			f.crashed(t, i)
-		}}
+		},
+	}
 }

@@ -204,8 +204,8 @@ func (d *pyDoc) take(part, l string) {
 		}
 		if i := strings.IndexByte(word, '['); i > 0 { // pytest 9: SUBFAILED[msg] id
 			word = word[:i]
-			if j := strings.Index(l, "] "); j >= 0 {
-				rest = l[j+2:]
+			if _, after, ok := strings.Cut(l, "] "); ok {
+				rest = after
 			}
 		}
 		switch word {
@@ -259,23 +259,23 @@ func pyCounts(l string, f *finding) {
 	if i := strings.LastIndex(l, " in "); i >= 0 {
 		l = l[:i]
 	}
-	f.Tests = Counts{Passed: num(0), Failed: num(0), Skipped: num(0), Todo: num(0), Errors: num(0)}
-	for _, part := range strings.Split(l, ", ") {
+	f.Tests = Counts{Passed: new(0), Failed: new(0), Skipped: new(0), Todo: new(0), Errors: new(0)}
+	for part := range strings.SplitSeq(l, ", ") {
 		n, word, ok := leadingInt(strings.TrimSpace(part))
 		if !ok {
 			continue
 		}
 		switch w := strings.TrimSpace(word); w {
 		case "passed":
-			f.Tests.Passed = num(n)
+			f.Tests.Passed = new(n)
 		case "failed":
-			f.Tests.Failed = num(n)
+			f.Tests.Failed = new(n)
 		case "skipped":
-			f.Tests.Skipped = num(n)
+			f.Tests.Skipped = new(n)
 		case "error", "errors":
-			f.Tests.Errors = num(n)
+			f.Tests.Errors = new(n)
 		case "xfailed":
-			f.Tests.Todo = num(n)
+			f.Tests.Todo = new(n)
 			f.extra("xfailed", n)
 		case "warning", "warnings":
 			f.extra("warnings", n)

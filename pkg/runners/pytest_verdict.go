@@ -110,7 +110,7 @@ func pyCountMarks(t *Text, f *finding) (done bool) {
 		}
 	}
 	if done {
-		f.Tests = Counts{Passed: num(marks['.']), Failed: num(marks['F']), Skipped: num(marks['s']), Todo: num(marks['x']), Errors: num(marks['E'])}
+		f.Tests = Counts{Passed: new(marks['.']), Failed: new(marks['F']), Skipped: new(marks['s']), Todo: new(marks['x']), Errors: new(marks['E'])}
 	}
 	return done
 }

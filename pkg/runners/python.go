@@ -107,7 +107,7 @@ func pyMessage(body []string) string {
 	}
 	var keep []string
 	for _, l := range body {
-		if _, _, ok := pyFrame(l); !ok && !(strings.HasPrefix(l, "[gw") && strings.Contains(l, " -- Python ")) {
+		if _, _, ok := pyFrame(l); !ok && (!strings.HasPrefix(l, "[gw") || !strings.Contains(l, " -- Python ")) {
 			keep = append(keep, l)
 		}
 	}

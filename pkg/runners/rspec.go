@@ -13,9 +13,11 @@ var (
 )
 
 func rspecParser() parser {
-	return parser{name: "rspec", kind: kindTests,
+	return parser{
+		name: "rspec", kind: kindTests,
 		marks: []string{" example", "RSpec", "rspec ", `"examples":[`, "Failure/Error:", "listing of valid options"},
-		sniff: rspecSniff, parse: rspecParse}
+		sniff: rspecSniff, parse: rspecParse,
+	}
 }
 
 func rspecSniff(t *Text) match {
@@ -54,7 +56,7 @@ func rspecParse(t *Text, f *finding) {
 	}
 	m := rspecSummary().FindStringSubmatch(t.Line(sum))
 	total, failed, pending, outside := atoi(m[1]), atoi(m[2]), atoi(m[3]), atoi(m[4])
-	f.Tests = Counts{Passed: num(max(total-failed-pending, 0)), Failed: num(failed), Skipped: num(pending), Todo: num(0)}
+	f.Tests = Counts{Passed: new(max(total-failed-pending, 0)), Failed: new(failed), Skipped: new(pending), Todo: new(0)}
 	rspecFailures(t, f)
 	switch {
 	case failed > 0 || outside > 0 && len(f.BuildErrors) == 0:
@@ -242,7 +244,7 @@ func rspecReadJSON(t *Text, i int, f *finding) {
 		return
 	}
 	s := rep.Summary
-	f.Tests = Counts{Passed: num(s.Total - s.Failed - s.Pending), Failed: num(s.Failed), Skipped: num(s.Pending), Todo: num(0)}
+	f.Tests = Counts{Passed: new(s.Total - s.Failed - s.Pending), Failed: new(s.Failed), Skipped: new(s.Pending), Todo: new(0)}
 	open := 0
 	for _, e := range rep.Examples {
 		if e.Status == "" {

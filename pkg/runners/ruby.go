@@ -70,7 +70,7 @@ func rubyExceptions(t *Text, from int) []rubyCrash {
 		msg := []string{m[4]}
 		frames := []frame{{m[1], atoi(m[2])}}
 		for _, b := range body {
-			if s := strings.TrimPrefix(b, "\tfrom "); s != b {
+			if s, ok := strings.CutPrefix(b, "\tfrom "); ok {
 				frames = append(frames, rubyFrames([]string{s})...)
 				continue
 			}
@@ -98,18 +98,19 @@ func rubyExceptions(t *Text, from int) []rubyCrash {
 
 // rubyUncaught adds an exception that came after the summary of a test run.
 func rubyUncaught(t *Text, from int, f *finding) {
-	for _, c := range rubyExceptions(t, from) {
+	if found := rubyExceptions(t, from); len(found) > 0 {
+		c := found[0]
 		if strings.HasPrefix(c.File, ".") && !strings.HasPrefix(c.File, "./") && !strings.HasPrefix(c.File, "../") {
 			c.File = strings.TrimLeft(c.File, ".") // glued to the progress dots
 		}
 		f.worse(StateFailed)
 		f.suite(SuiteFailure{Kind: SuiteUncaught, File: c.File, Line: c.Line, Message: c.Message})
-		return
 	}
 }
 
 func rubyCrashParser() parser {
-	return parser{name: "ruby", kind: kindCrash, marks: []string{":in `", ":in '", "syntax error", "(SyntaxError)", "(LoadError)", ": [BUG] "},
+	return parser{
+		name: "ruby", kind: kindCrash, marks: []string{":in `", ":in '", "syntax error", "(SyntaxError)", "(LoadError)", ": [BUG] "},
 		sniff: func(t *Text) match {
 			if t.Has(": [BUG] ") {
 				return t.all(scoreSure)
@@ -118,7 +119,8 @@ func rubyCrashParser() parser {
 				return t.all(scoreLikely)
 			}
 			return match{}
-		}, parse: rubyParse}
+		}, parse: rubyParse,
+	}
 }
 
 // rubyParse reads a Ruby program that did not load or died.

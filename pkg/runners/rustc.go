@@ -12,7 +12,8 @@ var (
 )
 
 func cargoBuildParser() parser {
-	return parser{name: "cargo build", kind: kindBuild,
+	return parser{
+		name: "cargo build", kind: kindBuild,
 		marks: []string{"error[E", "error: ", "could not compile", "   Compiling ", "    Checking ", "    Finished ", `"reason":"compiler-message"`},
 		sniff: func(t *Text) match {
 			switch {
@@ -34,7 +35,8 @@ func cargoBuildParser() parser {
 				f.build(BuildError{Message: message(body[:min(len(body), 12)]...)})
 			}
 			f.verdict(t, t.FindPrefix("    Finished ", 0) >= 0)
-		}}
+		},
+	}
 }
 
 // cargoManifest finds an error of cargo itself.

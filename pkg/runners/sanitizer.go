@@ -15,13 +15,15 @@ var (
 )
 
 func sanitizerParser() parser {
-	return parser{name: "sanitizer", kind: kindCrash, marks: []string{"Sanitizer: ", ": runtime error: "},
+	return parser{
+		name: "sanitizer", kind: kindCrash, marks: []string{"Sanitizer: ", ": runtime error: "},
 		sniff: func(t *Text) match {
 			if lastMatch(t, sanHead()) >= 0 || lastMatch(t, ubsanLine()) >= 0 {
 				return t.all(scoreCertain)
 			}
 			return match{}
-		}, parse: sanitizerParse}
+		}, parse: sanitizerParse,
+	}
 }
 
 func sanitizerParse(t *Text, f *finding) {
@@ -72,7 +74,8 @@ func sanFrames(lines []string) (out []frame) {
 }
 
 func valgrindParser() parser {
-	return parser{name: "valgrind", kind: kindCrash, marks: []string{"== ERROR SUMMARY: ", "== Memcheck, ", "== Helgrind, ", "using Valgrind", "==    at 0x"},
+	return parser{
+		name: "valgrind", kind: kindCrash, marks: []string{"== ERROR SUMMARY: ", "== Memcheck, ", "== Helgrind, ", "using Valgrind", "==    at 0x"},
 		sniff: func(t *Text) match {
 			if t.HasAny("== ERROR SUMMARY: ", "== Memcheck, a memory", "== Using Valgrind-") {
 				return t.all(scoreCertain - 1)
@@ -81,7 +84,8 @@ func valgrindParser() parser {
 				return t.all(scoreLikely) // valgrind -q
 			}
 			return match{}
-		}, parse: valgrindParse}
+		}, parse: valgrindParse,
+	}
 }
 
 // valgrindParse reads memcheck and its siblings: an error is an unindented line

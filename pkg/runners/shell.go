@@ -133,7 +133,8 @@ func shellMore(t *Text, i int) []string {
 // progressParser reads an output of nothing but the marks of a dot reporter, the
 // last line not ended: whatever runner it was, it did not come to its summary.
 func progressParser() parser {
-	return parser{name: "dots", kind: kindTests,
+	return parser{
+		name: "dots", kind: kindTests,
 		sniff: func(t *Text) match {
 			if !t.unended || t.Len() == 0 || t.Len() > 400 {
 				return match{}
@@ -148,7 +149,8 @@ func progressParser() parser {
 		parse: func(t *Text, f *finding) {
 			f.State = StateDidNotFinish
 			f.note("only progress marks and no summary: the run ended inside the tests")
-		}}
+		},
+	}
 }
 
 // silentTools print nothing when all is well, so that an empty output with exit
@@ -160,7 +162,8 @@ var silentTools = map[string][]string{
 
 // silentParser reads an output without any text.
 func silentParser() parser {
-	return parser{name: "", kind: kindWrapper,
+	return parser{
+		name: "", kind: kindWrapper,
 		sniff: func(t *Text) match {
 			if _, known := t.Exit(); known && blank(t.whole) {
 				return match{score: scoreLikely, from: 0, to: t.Len()}
@@ -180,7 +183,8 @@ func silentParser() parser {
 				f.State = StateNoTests
 				f.note("exit code 0 and no output: nothing shows that anything ran")
 			}
-		}}
+		},
+	}
 }
 
 // answersByCode names the tool when command is one call of one that answers "no"

@@ -12,7 +12,8 @@ var (
 )
 
 func shellcheckParser() parser {
-	return parser{name: "shellcheck", kind: kindBuild, marks: []string{"SC1", "SC2", "SC3", `"code":`},
+	return parser{
+		name: "shellcheck", kind: kindBuild, marks: []string{"SC1", "SC2", "SC3", `"code":`},
 		sniff: func(t *Text) match {
 			switch {
 			case t.FindPrefix("In ", 0) >= 0 && lastMatch(t, shellcheckIn()) >= 0 && lastMatch(t, shellcheckMark()) >= 0,
@@ -20,7 +21,8 @@ func shellcheckParser() parser {
 				return t.all(scoreCertain)
 			}
 			return match{}
-		}, parse: shellcheckParse}
+		}, parse: shellcheckParse,
+	}
 }
 
 func shellcheckParse(t *Text, f *finding) {

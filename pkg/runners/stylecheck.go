@@ -21,7 +21,8 @@ func styleParsers() []parser {
 			}
 			f.verdict(t, strings.Contains(t.whole, ", no offenses detected"))
 		}},
-		{name: "prettier", kind: kindBuild, marks: []string{"Checking formatting...", "Code style issues", "All matched files use Prettier"}, sniff: func(t *Text) match { return t.all(scoreSure) },
+		{
+			name: "prettier", kind: kindBuild, marks: []string{"Checking formatting...", "Code style issues", "All matched files use Prettier"}, sniff: func(t *Text) match { return t.all(scoreSure) },
 			parse: func(t *Text, f *finding) {
 				for _, l := range t.lines {
 					if m := prettierFile().FindStringSubmatch(l); m != nil {
@@ -33,7 +34,8 @@ func styleParsers() []parser {
 					}
 				}
 				f.verdict(t, t.Has("All matched files use Prettier"))
-			}},
+			},
+		},
 		{name: "golangci-lint", kind: kindBuild, marks: []string{" issues.", " issues:"}, sniff: sniffLast(golangciSum), parse: func(t *Text, f *finding) {
 			goErrors(t, f)
 			f.verdict(t, t.FindPrefix("0 issues.", 0) >= 0)
@@ -44,14 +46,15 @@ func styleParsers() []parser {
 				if m == nil {
 					continue
 				}
-				msg := m[4]
+				var msg strings.Builder
+				msg.WriteString(m[4])
 				for j := i + 1; j < i+6; j++ {
 					if s, ok := strings.CutPrefix(strings.TrimSpace(t.Line(j)), "× "); ok {
-						msg += ": " + s
+						msg.WriteString(": " + s)
 						break
 					}
 				}
-				f.buildOnce(BuildError{File: t.path(m[1]), Line: atoi(m[2]), Col: atoi(m[3]), Message: msg})
+				f.buildOnce(BuildError{File: t.path(m[1]), Line: atoi(m[2]), Col: atoi(m[3]), Message: msg.String()})
 			}
 			f.verdict(t, false)
 		}},

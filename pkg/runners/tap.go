@@ -176,7 +176,7 @@ func tapPoints(t *Text, d tapDoc, flavour string, f *finding) (files []string) {
 		}
 	}
 	c.pass += t.dropped["ok"]
-	f.Tests = Counts{Passed: num(c.pass), Failed: num(c.fail), Skipped: num(c.skip), Todo: num(c.todo)}
+	f.Tests = Counts{Passed: new(c.pass), Failed: new(c.fail), Skipped: new(c.skip), Todo: new(c.todo)}
 	return files
 }
 

@@ -9,7 +9,8 @@ var (
 )
 
 func tcltestParser() parser {
-	return parser{name: "tcltest", kind: kindTests, marks: []string{"\tTotal\t", "==== "},
+	return parser{
+		name: "tcltest", kind: kindTests, marks: []string{"\tTotal\t", "==== "},
 		sniff: func(t *Text) match {
 			if lastMatch(t, tclSummary()) >= 0 {
 				return t.all(scoreCertain)
@@ -18,11 +19,12 @@ func tcltestParser() parser {
 				return t.all(scoreSure)
 			}
 			return match{}
-		}, parse: tcltestParse}
+		}, parse: tcltestParse,
+	}
 }
 
 func tcltestParse(t *Text, f *finding) {
-	sum := Counts{Passed: num(0), Failed: num(0), Skipped: num(0)}
+	sum := Counts{Passed: new(0), Failed: new(0), Skipped: new(0)}
 	total, seen := 0, false
 	for i := 0; i < t.Len(); i++ {
 		l := t.lines[i]

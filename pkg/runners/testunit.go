@@ -10,7 +10,8 @@ var (
 )
 
 func testunitParser() parser {
-	return parser{name: "test-unit", kind: kindTests, marks: []string{" assertions, ", "Loaded suite "},
+	return parser{
+		name: "test-unit", kind: kindTests, marks: []string{" assertions, ", "Loaded suite "},
 		sniff: func(t *Text) match {
 			if lastMatch(t, testunitSummary()) >= 0 {
 				return t.all(scoreCertain)
@@ -19,7 +20,8 @@ func testunitParser() parser {
 				return t.all(scoreSure)
 			}
 			return match{}
-		}, parse: testunitParse}
+		}, parse: testunitParse,
+	}
 }
 
 func testunitParse(t *Text, f *finding) {
@@ -32,7 +34,7 @@ func testunitParse(t *Text, f *finding) {
 	}
 	m := testunitSummary().FindStringSubmatch(t.Line(sum))
 	total, failed, errs, pend, omit := atoi(m[1]), atoi(m[3]), atoi(m[4]), atoi(m[5]), atoi(m[6])
-	f.Tests = Counts{Passed: num(max(total-failed-errs-pend-omit, 0)), Failed: num(failed), Skipped: num(omit), Todo: num(pend), Errors: num(errs)}
+	f.Tests = Counts{Passed: new(max(total-failed-errs-pend-omit, 0)), Failed: new(failed), Skipped: new(omit), Todo: new(pend), Errors: new(errs)}
 	switch {
 	case failed+errs > 0:
 		f.worse(StateFailed)

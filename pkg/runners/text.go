@@ -1,6 +1,7 @@
 package runners
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -50,12 +51,7 @@ func (t *Text) Has(lit string) bool { return strings.Contains(t.whole, lit) }
 
 // HasAny reports whether any of lits occurs.
 func (t *Text) HasAny(lits ...string) bool {
-	for _, l := range lits {
-		if t.Has(l) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lits, t.Has)
 }
 
 // Find returns the index of the first line at or after from that contains lit, or -1.
@@ -80,8 +76,8 @@ func (t *Text) FindPrefix(p string, from int) int {
 
 // LastPrefix returns the index of the last line that starts with p, or -1.
 func (t *Text) LastPrefix(p string) int {
-	for i := len(t.lines) - 1; i >= 0; i-- {
-		if strings.HasPrefix(t.lines[i], p) {
+	for i, v := range slices.Backward(t.lines) {
+		if strings.HasPrefix(v, p) {
 			return i
 		}
 	}

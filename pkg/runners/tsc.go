@@ -10,7 +10,8 @@ var (
 )
 
 func tscParser() parser {
-	return parser{name: "tsc", kind: kindBuild, marks: []string{"error TS", "Found 0 errors", "error\x1b"},
+	return parser{
+		name: "tsc", kind: kindBuild, marks: []string{"error TS", "Found 0 errors", "error\x1b"},
 		sniff: func(t *Text) match {
 			if lastMatch(t, tscLine()) >= 0 || lastMatch(t, tscPretty()) >= 0 || lastMatch(t, tscGlobal()) >= 0 || t.Has("Found 0 errors. Watching") {
 				return t.all(scoreCertain)
@@ -40,5 +41,6 @@ func tscParser() parser {
 			}
 			i := lastMatch(t, tscFound())
 			f.verdict(t, i >= 0 && tscFound().FindStringSubmatch(t.Line(i))[1] == "0")
-		}}
+		},
+	}
 }

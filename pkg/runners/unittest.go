@@ -10,8 +10,10 @@ import (
 // ends with a rule, "Ran N tests in …" and "OK" or "FAILED (…)". Python 3.11 and
 // later put the method's name into the brackets, earlier ones only the class.
 
-const pyDashes = "----------------------------------------------------------------------"
-const pyEquals = "======================================================================"
+const (
+	pyDashes = "----------------------------------------------------------------------"
+	pyEquals = "======================================================================"
+)
 
 var unittestRan = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^Ran (\d+) tests? in [\d.]+s$`)
@@ -74,7 +76,7 @@ func parseUnittest(t *Text, f *finding) {
 		bad = distinct
 	}
 	xfail, xpass := n["expected failures"], n["unexpected successes"]
-	f.Tests = Counts{Passed: num(max(0, ran-bad-n["skipped"]-xfail-xpass)), Failed: num(failed), Skipped: num(n["skipped"]), Todo: num(xfail), Errors: num(errs)}
+	f.Tests = Counts{Passed: new(max(0, ran-bad-n["skipped"]-xfail-xpass)), Failed: new(failed), Skipped: new(n["skipped"]), Todo: new(xfail), Errors: new(errs)}
 	if xpass > 0 {
 		f.extra("unexpected successes", xpass)
 		f.suite(SuiteFailure{Kind: SuiteThreshold, Message: "a test that should fail passed (unexpected success)"})
@@ -99,7 +101,7 @@ func unittestNumbers(status string) map[string]int {
 	if !ok {
 		return n
 	}
-	for _, part := range strings.Split(strings.TrimSuffix(in, ")"), ", ") {
+	for part := range strings.SplitSeq(strings.TrimSuffix(in, ")"), ", ") {
 		if k, v, ok := strings.Cut(part, "="); ok {
 			n[k] = atoi(v)
 		}

@@ -64,7 +64,7 @@ func parseUvu(t *Text, f *finding) {
 		return 0
 	}
 	total, pass := read("Total:"), read("Passed:")
-	f.Tests = Counts{Passed: num(pass), Failed: num(max(0, total-pass)), Skipped: num(read("Skipped:"))}
+	f.Tests = Counts{Passed: new(pass), Failed: new(max(0, total-pass)), Skipped: new(read("Skipped:"))}
 	jsonVerdict(f)
 }
 

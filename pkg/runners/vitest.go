@@ -97,24 +97,24 @@ func parseVitest(t *Text, f *finding) {
 // vitestCounts reads "Tests  1 failed | 2 passed | 1 skipped | 1 todo (5)" and
 // "Errors  1 error"; a suite that failed as such counts as an error.
 func vitestCounts(t *Text, i int, f *finding) {
-	f.Tests = Counts{Passed: num(0), Failed: num(0), Skipped: num(0), Todo: num(0)}
+	f.Tests = Counts{Passed: new(0), Failed: new(0), Skipped: new(0), Todo: new(0)}
 	for ; strings.TrimSpace(t.Line(i)) != ""; i++ {
 		label, v, _ := strings.Cut(strings.TrimSpace(t.Line(i)), "  ")
 		if label != "Tests" {
 			continue
 		}
-		for _, part := range strings.Split(v, "|") {
+		for part := range strings.SplitSeq(v, "|") {
 			n, word, ok := leadingInt(strings.TrimSpace(part))
 			if !ok {
 				continue
 			}
 			switch w, _, _ := strings.Cut(strings.TrimSpace(word), " "); w {
 			case "passed":
-				f.Tests.Passed = num(n)
+				f.Tests.Passed = new(n)
 			case "failed":
-				f.Tests.Failed = num(n)
+				f.Tests.Failed = new(n)
 			case "skipped":
-				f.Tests.Skipped = num(n)
+				f.Tests.Skipped = new(n)
 			case "todo":
 				bump(&f.Tests.Todo, n)
 			case "expected":
@@ -130,7 +130,7 @@ func vitestCounts(t *Text, i int, f *finding) {
 		}
 	}
 	if broken > 0 {
-		f.Tests.Errors = num(broken)
+		f.Tests.Errors = new(broken)
 	}
 }
 
