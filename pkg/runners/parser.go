@@ -86,8 +86,6 @@ func (f *finding) worse(s State) { f.State = worst(f.State, s) }
 // num is a known count.
 //
 //go:fix inline
-func num(n int) *int { return new(n) }
-
 // val is the count or 0 when unknown.
 func val(p *int) int {
 	if p == nil {
