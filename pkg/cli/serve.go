@@ -70,7 +70,7 @@ func runMCP(ctx context.Context, a *app, _ []string) error {
 	srv, err := mcpserver.New(mcpserver.Options{
 		Version: version, AutoUse: autoUse, Children: a.children, Logger: a.log,
 		Verbs: &mcpserver.Verbs{
-			Offload: h.offload, Research: a.research, Models: a.modelsText, Configure: a.configure, Complete: a.complete,
+			Offload: h.offload, Research: a.research, Delegate: a.delegateTool, Models: a.modelsText, Configure: a.configure, Complete: a.complete,
 			RegisterEndpoint: a.registerEndpoint, RegisterModel: a.registerModel, RequestModel: a.requestModel,
 			Session: h.session, Shrink: h.shrink, Failure: h.failure, Permission: h.permission,
 		},

@@ -14,6 +14,7 @@ import (
 type Verbs struct {
 	Offload   func(ctx context.Context, req offload.Request, progress func(string)) (*offload.Result, error)
 	Research  func(ctx context.Context, in ResearchInput, progress func(string)) (*research.Result, error)
+	Delegate  func(ctx context.Context, in DelegateInput, progress func(string)) (string, error)
 	Models    func(ctx context.Context) (string, error)
 	Configure func(ctx context.Context, set, unset []string, scope string) (string, error)
 	Complete  func(ctx context.Context, in Completion, progress func(string)) (*llm.Answer, error)
@@ -37,6 +38,7 @@ func allTools() []tool {
 		define("offload", "Offload to local model", hints{destructive: true, openWorld: true}, runOffload),
 		define("offload_files", "Offload files to local model", readOnly, runOffloadFiles),
 		define("research", "Research on the web", hints{readOnly: true, openWorld: true}, runResearch),
+		define("delegate", "Delegate a file to local model", hints{destructive: true, openWorld: true}, runDelegate),
 		define("local_complete", "Ask local model", hints{}, runComplete),
 		define("list_models", "List local models", readOnly, runModels),
 		define("request_model", "Request local model", readOnly, runRequestModel),
