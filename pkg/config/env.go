@@ -8,7 +8,7 @@ import (
 
 // reserved are variables of ours that are not settings.
 var reserved = map[string]bool{
-	"LEGWORK_CONFIG_HOME": true, "LEGWORK_STATE_HOME": true, "LEGWORK_LOCAL_SERVERS": true, "LEGWORK_RAW": true,
+	"LEGWORK_CONFIG_HOME": true, "LEGWORK_STATE_HOME": true, "LEGWORK_LOCAL_SERVERS": true, // places and stand-ins
 	"LEGWORK_BIN": true, // picks the binary
 	"LEGWORK_RAW": true, // per-command opt-out of shrinking
 }
