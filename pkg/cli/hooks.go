@@ -115,7 +115,7 @@ func (h *hooks) permission(_ context.Context, in mcpserver.PermissionInput) (ver
 }
 
 func permissionReason(d claudecode.Decision) string {
-	parts := []string{"legwork runs this command as Bash would: " + d.Reason}
+	parts := []string{"legwork keeps the rules you gave Bash: " + d.Reason}
 	if d.Rule != "" {
 		parts = append(parts, fmt.Sprintf("rule %s in %s", d.Rule, d.File))
 	}

@@ -18,6 +18,9 @@ type reading struct {
 	head []byte // the beginning of the cleaned text
 }
 
+// keep bounds the memory for one text; a longer one is read again from its file.
+const keep = 4 << 20
+
 // headKept is how much of a text is looked at to tell its kind.
 const headKept = 64 << 10
 
@@ -48,7 +51,7 @@ func read(ctx context.Context, o Output, p plan) (*reading, error) {
 	scan := runners.NewScanner(hint)
 	head := &headWriter{limit: headKept}
 	r := &reading{}
-	r.doc, err = digest.Scan(ctx, io.TeeReader(in, io.MultiWriter(scan, head)), digest.Options{Reopen: open})
+	r.doc, err = digest.Scan(ctx, io.TeeReader(in, io.MultiWriter(scan, head)), digest.Options{Reopen: open, Keep: keep})
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,14 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"legwork/test/e2e/backend"
 	"legwork/test/e2e/claude"
@@ -55,7 +58,7 @@ func TestBashOutputShrinks(t *testing.T) {
 		backend.Turn{Tools: []backend.Tool{bash(small)}},
 		backend.Turn{Tools: []backend.Tool{bash(large)}},
 		backend.Turn{Tools: []backend.Tool{bash("cat main.go")}},
-		backend.Turn{Tools: []backend.Tool{bash("LEGWORK_RAW=1 " + small)}},
+		backend.Turn{Tools: []backend.Tool{bash(small + " # LEGWORK_RAW")}},
 		backend.Turn{Text: "done"})
 	ev := c.Print(b.URL, "run them", "--allowedTools=Bash")
 	results := b.Results()
@@ -72,10 +75,10 @@ func TestBashOutputShrinks(t *testing.T) {
 		t.Errorf("a source file was changed: %.300s", r.Text)
 	}
 	if r := results[3]; len(r.Text) < 20_000 {
-		t.Errorf("LEGWORK_RAW=1 did not keep the output: %d bytes", len(r.Text))
+		t.Errorf("LEGWORK_RAW did not keep the output: %d bytes", len(r.Text))
 	}
-	path := results[0].Text[strings.Index(results[0].Text, "all of it: ")+len("all of it: "):]
-	path, _, _ = strings.Cut(path, ";")
+	path := results[0].Text[strings.Index(results[0].Text, "All of it, unchanged: ")+len("All of it, unchanged: "):]
+	path, _, _ = strings.Cut(path, " (")
 	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "case 0379 holds") {
 		t.Errorf("the whole text is not at %s: %v", path, err)
 	}
@@ -94,7 +97,7 @@ func TestFailureIsExplained(t *testing.T) {
 	}
 	main := b.Main()
 	last := main[len(main)-1].Text()
-	if !strings.Contains(last, "its end is gone") || !strings.Contains(last, "BASH_MAX_OUTPUT_LENGTH=150000") {
+	if !strings.Contains(last, "its real end is gone") || !strings.Contains(last, "BASH_MAX_OUTPUT_LENGTH=150000") {
 		t.Errorf("the model is not told: %.3000s", last)
 	}
 	c.Setenv("BASH_MAX_OUTPUT_LENGTH", "150000")
@@ -106,38 +109,211 @@ func TestFailureIsExplained(t *testing.T) {
 	}
 }
 
-// K12: allowing our tool does not open what the rules for Bash deny or ask.
-func TestPermissionParity(t *testing.T) {
+// Whatever becomes of the hook, the model gets what the command printed: the hook is off, the server answers nonsense,
+// nothing, too late, or is gone.
+func TestTroubleKeepsTheOutput(t *testing.T) {
+	t.Parallel()
+	check := func(t *testing.T, c *claude.Client, commands ...string) {
+		t.Helper()
+		var turns []backend.Turn
+		for _, cmd := range commands {
+			turns = append(turns, backend.Turn{Tools: []backend.Tool{bash(cmd)}})
+		}
+		b := backend.New(t, turns...)
+		ev := c.Print(b.URL, "run them", "--allowedTools=Bash", "--max-turns=20")
+		results := b.Results()
+		if !ev.OK() || len(results) != len(commands) {
+			t.Fatalf("%+v\n%+v", ev.Run, results)
+		}
+		for i, r := range results {
+			if r.Error || !strings.HasPrefix(r.Text, "TAP version 13") || !strings.Contains(r.Text, "ok 380 - the last one") {
+				t.Errorf("%s: error %v, %d bytes: %.300s", commands[i], r.Error, len(r.Text), r.Text)
+			}
+		}
+	}
+	t.Run("server in trouble", func(t *testing.T) {
+		t.Parallel()
+		c := claude.New(t)
+		install(t, c, fakePlugin(t))
+		run := tapRun(t, c.Dir, "run.sh", 380, false)
+		var commands []string
+		for _, trouble := range troubles {
+			commands = append(commands, run+" "+trouble.word)
+		}
+		check(t, c, append(commands, run)...)
+	})
+	t.Run("hooks off", func(t *testing.T) {
+		t.Parallel()
+		c := claude.New(t)
+		install(t, c, plugin(t))
+		write(t, filepath.Join(c.Dir, ".claude", "settings.local.json"), `{"disableAllHooks":true}`)
+		check(t, c, tapRun(t, c.Dir, "run.sh", 380, false))
+	})
+	t.Run("shrink off", func(t *testing.T) {
+		t.Parallel()
+		c := claude.New(t)
+		install(t, c, plugin(t))
+		writeConfig(t, c, "shrink: off\n")
+		check(t, c, tapRun(t, c.Dir, "run.sh", 380, false))
+	})
+}
+
+// An interrupt while the hook is called ends the client at once, and nothing stays.
+func TestInterruptDuringHook(t *testing.T) {
 	t.Parallel()
 	c := claude.New(t)
-	install(t, c, gitURL(t, plugin(t)))
-	write(t, filepath.Join(c.Dir, ".env"), "SECRET=hidden-value\n")
-	write(t, filepath.Join(c.Dir, ".claude", "settings.local.json"),
-		`{"permissions":{"allow":["Bash(sh ok.sh)"],"deny":["Bash(git push:*)","Read(./.env)"],"ask":["Bash(git commit:*)"]}}`)
+	install(t, c, fakePlugin(t))
+	b := backend.New(t, backend.Turn{Tools: []backend.Tool{bash(tapRun(t, c.Dir, "run.sh", 380, false) + " slow")}})
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(filepath.Join(c.Dir, "called")); err == nil {
+				interrupt()
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	ev := c.PrintContext(ctx, b.URL, "run it", "--allowedTools=Bash")
+	if ctx.Err() == nil {
+		t.Fatalf("the hook was never called: %+v", ev.Run)
+	}
+	if left := c.Left(); len(left) > 0 {
+		t.Errorf("still running: %q", left)
+	}
+}
+
+// readOnly are commands that the client runs without asking anybody.
+var readOnly = []string{
+	"git status", "git diff", "git log --oneline", "ls", "ls -la", "cat a.txt", "grep -n hello a.txt", "head -1 a.txt", "wc -l a.txt",
+	"cat a.txt | grep hello", "git status | head -3", "ls | wc -l",
+}
+
+// K10: without any rule, as many prompts with us as without: none. Through offload there are none either.
+func TestReadOnlyCommandsAskNobody(t *testing.T) {
+	t.Parallel()
+	for _, with := range []bool{false, true} {
+		c := claude.New(t)
+		if with {
+			install(t, c, plugin(t))
+		}
+		repository(t, c)
+		var all []backend.Tool
+		for _, cmd := range readOnly {
+			all = append(all, bash(cmd))
+			if with {
+				all = append(all, call("offload", map[string]any{"command": cmd, "question": "what was printed?"}))
+			}
+		}
+		b := backend.New(t, backend.Turn{Tools: all})
+		ev := c.Print(b.URL, "look around", allow("offload"))
+		results := b.Results()
+		if !ev.OK() || len(results) != len(all) {
+			t.Fatalf("%+v\n%+v", ev.Run, results)
+		}
+		for i, r := range results {
+			if r.Error {
+				t.Errorf("with the plugin: %v, %s: %.300s", with, all[i].Input, r.Text)
+			}
+		}
+	}
+}
+
+// repository is a small git project with one commit.
+func repository(t *testing.T, c *claude.Client) {
+	t.Helper()
+	write(t, filepath.Join(c.Dir, "a.txt"), "hello\nthere\n")
 	write(t, filepath.Join(c.Dir, "ok.sh"), "echo fine\n")
-	ask := func(command string) backend.Turn {
-		return backend.Turn{Tools: []backend.Tool{call("offload", map[string]any{"command": command, "question": "what was printed?"})}}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "first"}} {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir, cmd.Env = c.Dir, c.Env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
 	}
-	commands := []string{"git status", "ls", "sh ok.sh", "git push origin main", "git commit -m x", "cat .env", "touch made"}
+	write(t, filepath.Join(c.Dir, ".env"), "SECRET=hidden-value\n")
+}
+
+const someRules = `{"permissions":{"allow":["Bash(sh ok.sh)","Bash(cat:*)","Bash(grep:*)","Bash(head:*)","Bash(diff:*)"],
+"deny":["Bash(git push:*)","Read(./.env)"],"ask":["Bash(git commit:*)"]},"env":{"GIT_TERMINAL_PROMPT":"0"}%s}`
+
+// ruled are commands with what becomes of them under someRules in a session where nobody can be asked.
+var ruled = []struct {
+	command string
+	refused bool
+}{
+	{"sh ok.sh", false}, {"cat a.txt", false}, {"git status", false},
+	{"cat .env", true}, {"grep SECRET .env", true}, {"head -1 .env", true}, {"diff .env a.txt", true},
+	{"git push origin main", true}, {"git commit -m x --allow-empty", true}, {"touch made", true},
+}
+
+// try runs the commands, each in a turn of its own, and checks that what is refused is refused.
+func try(t *testing.T, c *claude.Client, turn func(command string) backend.Tool, refused func(i int) bool, flags ...string) {
+	t.Helper()
 	var turns []backend.Turn
-	for _, cmd := range commands {
-		turns = append(turns, ask(cmd))
+	for _, r := range ruled {
+		turns = append(turns, backend.Turn{Tools: []backend.Tool{turn(r.command)}})
 	}
-	b := backend.New(t, append(turns, backend.Turn{Text: "done"})...)
-	ev := c.Print(b.URL, "run them", allow("offload"))
+	b := backend.New(t, turns...)
+	ev := c.Print(b.URL, "run them", append(flags, allow("offload"), "--max-turns=30")...)
 	results := b.Results()
-	if !ev.OK() || len(results) != len(commands) {
+	if len(results) != len(ruled) {
 		t.Fatalf("%+v\n%+v", ev.Run, results)
 	}
-	for i, cmd := range commands {
-		if refused := results[i].Error; refused != (i > 2) {
-			t.Errorf("%s: refused %v: %.300s", cmd, refused, results[i].Text)
+	for i, r := range results {
+		if r.Error != refused(i) {
+			t.Errorf("%s: refused %v: %.400s", ruled[i].command, r.Error, r.Text)
 		}
-		if strings.Contains(results[i].Text, "hidden-value") {
-			t.Errorf("%s printed the secret", cmd)
+		if strings.Contains(r.Text, "hidden-value") {
+			t.Errorf("%s printed the secret", ruled[i].command)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(c.Dir, "made")); err == nil {
-		t.Error("a command nobody allowed ran")
+}
+
+func offloaded(command string) backend.Tool {
+	return call("offload", map[string]any{"command": command, "question": "what was printed?"})
+}
+
+// K11, K12: what the rules for Bash and Read say holds without us, with us, through offload's command, and through it
+// when hooks are off, in every mode. "made" is what no rule allows.
+func TestPermissionParity(t *testing.T) {
+	t.Parallel()
+	asBash := func(i int) bool { return ruled[i].refused }
+	for _, row := range []struct {
+		name, mode string
+		plugin     bool
+		more       string // settings
+		turn       func(string) backend.Tool
+		refused    func(i int) bool
+		made       bool // "touch made" ran
+	}{
+		{name: "Bash without the plugin", turn: bash, refused: asBash},
+		{name: "Bash", plugin: true, turn: bash, refused: asBash},
+		{name: "offload", plugin: true, turn: offloaded, refused: asBash},
+		{name: "offload without hooks", plugin: true, more: `,"disableAllHooks":true`, turn: offloaded, refused: asBash},
+		{name: "offload, nothing asks", plugin: true, mode: "dontAsk", turn: offloaded, refused: asBash},
+		{name: "offload, edits accepted", plugin: true, mode: "acceptEdits", turn: offloaded, made: true, refused: func(i int) bool { return ruled[i].refused && ruled[i].command != "touch made" }},
+		// The client itself asks here for what an ask rule names, so we do too.
+		{name: "offload, permissions bypassed", plugin: true, mode: "bypassPermissions", turn: offloaded, made: true, refused: func(i int) bool { return ruled[i].refused && ruled[i].command != "touch made" }},
+		{name: "offload in plan mode", plugin: true, mode: "plan", turn: offloaded, refused: func(int) bool { return true }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			c := claude.New(t)
+			c.Setenv("IS_SANDBOX", "1") // lets root bypass permissions
+			if row.plugin {
+				install(t, c, plugin(t))
+			}
+			repository(t, c)
+			write(t, filepath.Join(c.Dir, ".claude", "settings.local.json"), fmt.Sprintf(someRules, row.more))
+			var flags []string
+			if row.mode != "" {
+				flags = append(flags, "--permission-mode="+row.mode)
+			}
+			try(t, c, row.turn, row.refused, flags...)
+			if _, err := os.Stat(filepath.Join(c.Dir, "made")); (err == nil) != row.made {
+				t.Errorf("what no rule allows: made %v", err == nil)
+			}
+		})
 	}
 }
