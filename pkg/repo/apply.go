@@ -48,6 +48,17 @@ func (r *Repo) Original(rel string) (Original, error) {
 type Edit struct {
 	Original Original
 	Data     []byte
+	Delete   bool        // the file goes
+	Exact    bool        // Data is written as it is, not in the form of the original: binary files, new files of an editor
+	Mode     fs.FileMode // 0: the original's
+}
+
+// bytes is what the file will hold.
+func (e Edit) bytes() []byte {
+	if e.Exact {
+		return e.Data
+	}
+	return Shape(e.Original, e.Data)
 }
 
 // ConflictError says which files changed since the work began; nothing was written.
@@ -64,7 +75,7 @@ type journalFile struct {
 	Path    string      `json:"path"`
 	Existed bool        `json:"existed"`
 	Mode    fs.FileMode `json:"mode"`
-	New     string      `json:"new"` // hash of what was written
+	New     string      `json:"new"` // hash of what was written; "" when the file was deleted
 }
 
 // Apply writes the edits to the user's working tree: all of them or none. A file that is not byte for byte
@@ -96,7 +107,7 @@ func (r *Repo) Apply(ctx context.Context, t *Tree, edits []Edit) error {
 		}
 	}
 	for i, e := range edits {
-		if err := r.put(e.Original, Shape(e.Original, e.Data)); err != nil {
+		if err := r.carryOut(e); err != nil {
 			for _, back := range edits[:i] {
 				err = errors.Join(err, r.takeBack(back.Original))
 			}
@@ -107,6 +118,17 @@ func (r *Repo) Apply(ctx context.Context, t *Tree, edits []Edit) error {
 		return os.Remove(journal)
 	}
 	return nil
+}
+
+func (r *Repo) carryOut(e Edit) error {
+	if e.Delete {
+		return os.Remove(filepath.Join(r.Top, filepath.FromSlash(e.Original.Rel)))
+	}
+	o := e.Original
+	if e.Mode != 0 {
+		o.Mode = e.Mode
+	}
+	return r.put(o, e.bytes())
 }
 
 func (r *Repo) put(o Original, data []byte) error {
@@ -137,7 +159,11 @@ func (r *Repo) writeJournal(home string, edits []Edit) error {
 	var list []journalFile
 	for i, e := range edits {
 		path := filepath.Join(r.Top, filepath.FromSlash(e.Original.Rel))
-		list = append(list, journalFile{path, e.Original.Exists, e.Original.Mode, hashOf(Shape(e.Original, e.Data))})
+		f := journalFile{Path: path, Existed: e.Original.Exists, Mode: e.Original.Mode}
+		if !e.Delete {
+			f.New = hashOf(e.bytes())
+		}
+		list = append(list, f)
 		if err := fsx.WriteFile(savedName(home, i), e.Original.Data, 0o600); err != nil {
 			return err
 		}
@@ -171,7 +197,8 @@ func (r *Repo) recoverApply(ctx context.Context, home string) error {
 	defer func() { _ = lock.Unlock() }()
 	for i, f := range list {
 		now, err := os.ReadFile(f.Path)
-		if err != nil || hashOf(now) != f.New {
+		deleted := f.New == "" && errors.Is(err, fs.ErrNotExist)
+		if !deleted && (err != nil || hashOf(now) != f.New) {
 			continue
 		}
 		if !f.Existed {

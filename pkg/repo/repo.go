@@ -180,6 +180,15 @@ func always() []string {
 
 // git runs one call in dir and returns what it printed.
 func (r *Repo) git(ctx context.Context, dir string, stdin []byte, args ...string) ([]byte, error) {
+	return r.run(ctx, dir, stdin, always(), args)
+}
+
+// plainGit is git with the user's settings in force, to read them.
+func (r *Repo) plainGit(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	return r.run(ctx, dir, nil, nil, args)
+}
+
+func (r *Repo) run(ctx context.Context, dir string, stdin []byte, settings, args []string) ([]byte, error) {
 	env := r.opt.Env
 	if env == nil {
 		env = os.Environ()
@@ -190,7 +199,7 @@ func (r *Repo) git(ctx context.Context, dir string, stdin []byte, args ...string
 	var out bytes.Buffer
 	tail := &tailBuffer{max: 4 << 10}
 	spec := proc.Spec{
-		Argv: append(append([]string{"git"}, always()...), args...), Dir: dir, Env: env, Stdout: &out, Stderr: tail, Timeout: gitTimeout,
+		Argv: append(append([]string{"git"}, settings...), args...), Dir: dir, Env: env, Stdout: &out, Stderr: tail, Timeout: gitTimeout,
 	}
 	if stdin != nil {
 		spec.Stdin = bytes.NewReader(stdin)

@@ -553,7 +553,7 @@ func TestApply(t *testing.T) {
 	}
 	b, _ := r.Original("b.txt")
 	n, _ := r.Original("deep/new.txt")
-	edits := []Edit{{a, []byte("one\nTWO\nthree\n")}, {b, []byte("bb")}, {n, []byte("new")}}
+	edits := []Edit{{Original: a, Data: []byte("one\nTWO\nthree\n")}, {Original: b, Data: []byte("bb")}, {Original: n, Data: []byte("new")}}
 	if err := r.Apply(t.Context(), tree, edits); err != nil {
 		t.Fatal(err)
 	}
@@ -597,7 +597,7 @@ func TestApplyTakenBack(t *testing.T) {
 	a, _ := r.Original("a.txt")
 	n, _ := r.Original("new.txt")
 	b, _ := r.Original("b.txt")
-	edits := []Edit{{a, []byte("A\n")}, {n, []byte("N\n")}, {b, []byte("B\n")}}
+	edits := []Edit{{Original: a, Data: []byte("A\n")}, {Original: n, Data: []byte("N\n")}, {Original: b, Data: []byte("B\n")}}
 	if err := errors.Join(r.writeJournal(tree.Home, edits), r.put(a, []byte("A\n")), r.put(n, []byte("N\n"))); err != nil {
 		t.Fatal(err)
 	}

@@ -72,6 +72,7 @@ func (r *Repo) remove(ctx context.Context, home string, m meta) error {
 		}
 		r.tidy(ctx, filepath.Dir(admin))
 	}
+	r.dropBranch(ctx, m)
 	return fsx.RemoveAll(trash)
 }
 

@@ -27,6 +27,7 @@ type Wish struct {
 	Links   []string // names of dependency folders to link (node_modules …), looked for in Near and above
 	Near    []string // folders that matter, relative to the top level
 	Files   []string // files that must be there byte for byte as the user has them, relative to the top level
+	ID      string   // of a tree that was removed, to have one at the same path again; "" is a new one
 	Scratch bool     // nobody but the caller's own tests works in it: what they leave behind is no work
 }
 
@@ -56,9 +57,10 @@ type meta struct {
 	Head    string    `json:"head"`
 	Owner   string    `json:"owner"` // proc.Identity
 	Made    time.Time `json:"made"`
-	Ready   bool      `json:"ready"`           // until then nothing but copies of ours is in it
-	Links   []string  `json:"links,omitempty"` // our links, relative
-	Own     []string  `json:"own,omitempty"`   // files that we write, relative
+	Ready   bool      `json:"ready"`            // until then nothing but copies of ours is in it
+	Links   []string  `json:"links,omitempty"`  // our links, relative
+	Branch  string    `json:"branch,omitempty"` // that Tree.Branch made
+	Own     []string  `json:"own,omitempty"`    // files that we write, relative
 	// Told is set once somebody was given the path: from then on changes may be theirs.
 	Told bool `json:"told,omitempty"`
 	// Left is, once told, path → fingerprint of all that differed from HEAD then.
@@ -120,6 +122,9 @@ func (r *Repo) newTree(w Wish) (*Tree, error) {
 		return nil, err
 	}
 	id := "w" + strings.ToLower(base32.StdEncoding.EncodeToString(raw[:]))
+	if w.ID != "" {
+		id = filepath.Base(w.ID)
+	}
 	home := filepath.Join(r.opt.treesDir(), id)
 	if err := os.MkdirAll(r.opt.treesDir(), 0o700); err != nil {
 		return nil, err
