@@ -12,6 +12,7 @@ import (
 	"legwork/pkg/claudecode"
 	"legwork/pkg/config"
 	"legwork/pkg/llm"
+	"legwork/pkg/mcpserver"
 	"legwork/pkg/offload"
 	"legwork/pkg/proc"
 	"legwork/pkg/web"
@@ -146,11 +147,13 @@ func (a *app) offload(ctx context.Context, req offload.Request, progress func(st
 	rules := claudecode.LoadRules(claudecode.Place{Dir: a.dir(), Env: a.env})
 	req.Roots = append(req.Roots, rules.Dirs...)
 	deps.AllowCommand = func(command string) error { return refusal(rules.Denied(command, req.Dir)) }
+	asks := mcpserver.ToolUse(ctx) != "" // a person at a shell needs no question
 	deps.AllowRead = func(path string) error {
-		if d := rules.Read(path, req.Dir); d.Verdict == claudecode.Deny {
-			return refusal(d)
+		d := rules.Read(path, req.Dir)
+		if asks && d.Verdict == claudecode.Ask && d.Rule != "" {
+			return &offload.RefusedError{Msg: fmt.Sprintf("refused: your permission rule %s in %s asks first, which only the Read tool can do", d.Rule, d.File)}
 		}
-		return nil
+		return refusal(d)
 	}
 	return offload.Run(ctx, deps, req)
 }

@@ -183,7 +183,7 @@ func TestBrokenConfiguration(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, "offload: [\nmodel")
 	u.want(exitUsage, "config.yaml", "models")
-	u.want(0, "legwork: for a command", "hook", "session-start")
+	u.want(0, "legwork: use ", "hook", "session-start")
 }
 
 func TestUsage(t *testing.T) {

@@ -109,12 +109,13 @@ func hookCommand() *command {
 	}
 }
 
-// reminders say, for each tool that may stand in auto_use, when Claude should choose it.
+// reminders say, for each tool that may stand in auto_use, when Claude should choose it. All of them
+// together must stay below 300 characters.
 var reminders = []struct{ tool, text string }{
-	{"offload", "for a command or file whose output will be long or noisy (tests, builds, logs), %s with your question instead of Bash or Read"},
-	{"research", "for questions that need web pages, %s"},
-	{"delegate", "for a file that a test can judge, write the test and %s"},
-	{"run_agent", "for mechanical multi-step edits, %s"},
+	{"offload", "%s with your question, not Bash or Read, for long or noisy output (tests, builds, logs, big files)"},
+	{"research", "%s for web questions"},
+	{"delegate", "%s for a file that a test can judge (write the test first)"},
+	{"run_agent", "%s for mechanical multi-step edits"},
 }
 
 // sessionStart prints one short text, the same at startup, resume, clear and compact, so that the prompt's
@@ -130,18 +131,18 @@ func (a *app) sessionStart() error {
 	return nil
 }
 
-// toolPrefix is how Claude Code names our tools when the plugin is installed.
-const toolPrefix = "mcp__plugin_legwork_legwork__"
-
+// reminder names the first tool in full; the others have the same prefix.
 func reminder(autoUse, known []string) string {
 	var parts []string
+	prefix := mcpserver.ToolPrefix
 	for _, r := range reminders {
 		if slices.Contains(autoUse, r.tool) && slices.Contains(known, r.tool) {
-			parts = append(parts, fmt.Sprintf(r.text, toolPrefix+r.tool))
+			parts = append(parts, fmt.Sprintf(r.text, prefix+r.tool))
+			prefix = "…"
 		}
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return "legwork: " + strings.Join(parts, "; ") + "."
+	return "legwork: use " + strings.Join(parts, "; ") + "."
 }

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"strings"
 	"sync"
 	"time"
 )
@@ -40,7 +41,23 @@ func startReporter(out *output, token any, name string) *reporter {
 func (r *reporter) say(message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.message, r.changed = message, true
+	r.message, r.changed = progressLine(r.name, message), true
+}
+
+// maxProgress bounds a message in bytes; the client shows two lines at most.
+const maxProgress = 150
+
+// progressLine is one line that names the tool, because the client does not show which one is running.
+func progressLine(tool, message string) string {
+	message = strings.Join(strings.Fields(message), " ")
+	if head, rest, ok := strings.Cut(message, ": "); ok && strings.HasPrefix(tool, head) {
+		message = rest // the verb has named itself
+	}
+	line := tool + ": " + message
+	if len(line) > maxProgress {
+		line = strings.ToValidUTF8(line[:maxProgress], "") + "…"
+	}
+	return line
 }
 
 func (r *reporter) end() {

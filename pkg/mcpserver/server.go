@@ -69,7 +69,7 @@ func New(opt Options) (*Server, error) {
 		})
 	})
 	s.mcp = server.NewMCPServer("legwork", opt.Version,
-		server.WithToolCapabilities(false), server.WithHooks(hooks), server.WithLogger(opt.Logger))
+		server.WithToolCapabilities(false), server.WithPromptCapabilities(false), server.WithHooks(hooks), server.WithLogger(opt.Logger))
 	for _, t := range list {
 		pub, err := t.published(slices.Contains(opt.AutoUse, t.name))
 		if err != nil {
@@ -77,6 +77,7 @@ func New(opt Options) (*Server, error) {
 		}
 		s.mcp.AddTool(pub, s.handler(t))
 	}
+	s.addPrompts()
 	return s, nil
 }
 

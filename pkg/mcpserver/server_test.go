@@ -111,6 +111,8 @@ func TestSession(t *testing.T) {
 	t.Run("32 calls wait, ping and cancel work", testManyCalls)
 	t.Run("a cancellation that comes at once", testEarlyCancel)
 	t.Run("progress", testProgress)
+	t.Run("hooks", testHooks)
+	t.Run("prompts", testPrompts)
 	t.Run("a long argument", testLongArgument)
 	t.Run("the end does not wait for a stuck handler", testStuckHandler)
 }
@@ -264,7 +266,7 @@ func testProgress(t *testing.T) {
 	p := serve(t, v)
 	p.send(call(1, "offload", `{"question":"q","command":"long"}`, `{"progressToken":"tok"}`))
 	first := p.recv()
-	if first.Method != "notifications/progress" || first.Params.Token != "tok" || first.Params.Message != "step 999" {
+	if first.Method != "notifications/progress" || first.Params.Token != "tok" || first.Params.Message != "offload: step 999" {
 		t.Errorf("%+v", first)
 	}
 	close(release)
