@@ -2,6 +2,7 @@ package digest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,9 @@ const (
 // an answer is seen by its form.
 var askedFor = newSet(`version versions release port ports address size speed code status reason number amount slowest fastest largest
 	biggest highest lowest longest shortest smallest peak maximum minimum id month year line lines name kind two three four five`)
+
+// subject is true for a word that says what the question is about.
+func (k concept) subject() bool { return !k.pair && !askedFor[k.text] && k.text != "how long" }
 
 // cover says how much of the question a candidate is about.
 type cover struct {
@@ -60,8 +64,9 @@ func (r *reading) covers(t *tokenizer, g *candidate) cover {
 	}
 	var c cover
 	total := 0.0
+	all := !slices.ContainsFunc(q.concepts, concept.subject) // "which port?" has no other word
 	for i, k := range q.concepts {
-		if k.pair || askedFor[k.text] || k.text == "how long" {
+		if k.pair || !all && !k.subject() {
 			continue
 		}
 		total += k.weight

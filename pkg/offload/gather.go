@@ -20,7 +20,7 @@ const commandName = "output"
 
 // gather makes the material: the command is run into the raw store, files are opened and checked.
 func (c *call) gather(ctx context.Context) error {
-	c.mat = &material{}
+	c.mat = &material{secrets: c.secrets}
 	roots := c.req.Roots
 	if len(roots) == 0 {
 		roots = []string{c.req.Dir}

@@ -40,8 +40,9 @@ type part struct {
 
 // material is all parts read as one text.
 type material struct {
-	parts []*part
-	bad   int64 // bytes that were not text, of the first full reading
+	parts   []*part
+	secrets *clean.Secrets // nil: nothing is masked
+	bad     int64          // bytes that were not text, of the first full reading
 }
 
 // locate turns a line of the joined text into a line of the part it came from.
@@ -54,13 +55,16 @@ func (m *material) locate(n int) (string, int) {
 	return m.parts[0].name, n
 }
 
-// open reads all parts as one cleaned text; each part ends with a newline.
+// open reads all parts as one cleaned text without well-known keys; each part ends with a newline.
 func (m *material) open() (io.ReadCloser, error) {
 	j := &joined{m: m}
 	if err := j.next(); err != nil {
 		return nil, err
 	}
-	return j, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{m.secrets.Reader(j), j}, nil
 }
 
 // all is the whole material as one string.

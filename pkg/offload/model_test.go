@@ -72,7 +72,7 @@ func TestUnanswerable(t *testing.T) {
 	if !res.NotInText || res.Says != nil {
 		t.Errorf("not in the text %v, says %+v", res.NotInText, res.Says)
 	}
-	has(t, res.Text(), "the text does not say it")
+	has(t, res.Text(), "the text does not seem to say it")
 }
 
 // The prompt is system, material, question, and two questions about one text share all but the question,
@@ -330,4 +330,43 @@ func TestSecretsAreMasked(t *testing.T) {
 	}
 	hasNot(t, all, key, token)
 	has(t, res.Text(), "[masked]")
+}
+
+// A question of one word that names the kind of answer is still about something, and one without a subject
+// is answered by any text.
+func TestJudgementOnSmallTexts(t *testing.T) {
+	t.Parallel()
+	s := llmtest.NewLlamaServer(t, llmtest.Config{Answer: func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Text: "Port 8080."} }})
+	b := newBed(t, s)
+	b.write("s.log", "server started\nlistening on port 8080\nconnected to db\nerror: timeout after 30s\n")
+	for q, want := range map[string]bool{
+		"Which port is used?": false, "What happened?": false, "Summarise this log, please.": false,
+		"Which certificate expired?": true,
+	} {
+		res := b.run(Request{Question: q, Files: []string{"s.log"}})
+		if res.NotInText != want {
+			t.Errorf("%s: not in the text %v, want %v", q, res.NotInText, want)
+		}
+		if strings.Contains(q, "port") && (res.Says == nil || res.Says.Line != 2) {
+			t.Errorf("%s: no line says so: %+v", q, res.Says)
+		}
+	}
+}
+
+// D14: the lines of a private key never show, wherever a selection or a cut begins; the setting turns it off.
+func TestPrivateKeyLines(t *testing.T) {
+	t.Parallel()
+	const inner = "MIIEvAIBADANBgkqhkiG9w0BAQEFAASCBKYwggSiAgEAAoIBAQCRynznd38gLsbw"
+	text := "loading key\n-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat(inner+"\n", 20) + "-----END RSA PRIVATE KEY-----\nkey loaded\n"
+	long := "{\"a\": \"" + strings.Repeat("x ", 3000) + " ghp_" + strings.Repeat("Ab1", 12) + " which token " + strings.Repeat("y ", 3000) + "\"}\n"
+	b := newBed(t)
+	b.write("key.log", text)
+	b.write("long.json", long)
+	for q, f := range map[string]string{"what is in it?": "key.log", "which key was loaded?": "key.log", "which token?": "long.json"} {
+		got := b.run(Request{Question: q, Files: []string{f}}).Text()
+		hasNot(t, got, inner, "Ab1Ab1")
+		has(t, got, "[masked]")
+	}
+	b.Config.Offload.MaskSecrets = false
+	has(t, b.run(Request{Question: "what is in it?", Files: []string{"key.log"}}).Text(), inner)
 }

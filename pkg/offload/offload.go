@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"legwork/pkg/clean"
 	"legwork/pkg/config"
 	"legwork/pkg/digest"
 	"legwork/pkg/llm"
@@ -132,6 +133,8 @@ type call struct {
 	store Store
 	start time.Time
 
+	secrets *clean.Secrets // nil: the setting says that nothing is masked
+
 	evidence runners.Evidence // of the side channels attached to the command
 	looking  sync.WaitGroup   // the look-up of a model beside the command
 	tokens   sync.Mutex       // guards the token sums of res
@@ -144,6 +147,9 @@ func Run(ctx context.Context, d Deps, req Request) (*Result, error) {
 	c := &call{Deps: d, req: req, start: time.Now()}
 	if err := c.check(); err != nil {
 		return nil, err
+	}
+	if d.Config.Offload.MaskSecrets {
+		c.secrets = clean.NewSecrets(d.Env)
 	}
 	c.res = &Result{Question: req.Question, Command: req.Command, Files: req.Files, mask: c.masker()}
 	c.store = Store{Dir: filepath.Join(d.StateDir, "raw"), Max: int64(d.Config.Store.RawMax), Age: d.Config.Store.RawAge}

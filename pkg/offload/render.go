@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"legwork/pkg/clean"
 	"legwork/pkg/runners"
 )
 
@@ -17,12 +16,9 @@ const (
 	maxShown    = 400 // bytes of one message or line
 )
 
+// masker hides secrets in text that leaves the process.
 func (c *call) masker() func(string) string {
-	if !c.Config.Offload.MaskSecrets {
-		return c.Config.Redact
-	}
-	s := clean.NewSecrets(c.Env)
-	return func(text string) string { return c.Config.Redact(s.Mask(text)) }
+	return func(text string) string { return c.Config.Redact(c.secrets.Mask(text)) }
 }
 
 func (c *call) mask(text string) string { return c.res.mask(text) }
@@ -142,7 +138,7 @@ func (r *Result) writeAnswer(b *strings.Builder) {
 		fmt.Fprintf(b, "lines %s together say so:\n%s\n", strings.Join(nos, ", "), texts)
 	}
 	if r.NotInText {
-		b.WriteString("by the reader's scores the text does not say it\n")
+		b.WriteString("the text does not seem to say it (by the reader's scores)\n")
 	}
 }
 

@@ -10,14 +10,29 @@ import (
 )
 
 // The words that make a question one about the outcome of a run. Compiled on first use.
-var asked = sync.OnceValue(func() (re struct{ tests, builds, fails, why, filler *regexp.Regexp }) {
+var asked = sync.OnceValue(func() (re struct{ tests, builds, fails, why, filler, general *regexp.Regexp }) {
 	re.tests = regexp.MustCompile(`(?i)\b(tests?|specs?|suites?|test ?cases?|assert\w*)\b`)
 	re.builds = regexp.MustCompile(`(?i)\b(builds?|built|compil\w+|lint\w*|type ?check\w*|vet)\b`)
 	re.fails = regexp.MustCompile(`(?i)\b(fail\w*|broken?|breaks?|red|errors?|crash\w*|pass(es|ed|ing)?|succe\w+|green|ok|wrong)\b`)
 	re.why = regexp.MustCompile(`(?i)\b(why|how|cause[sd]?|reasons?|because|explain|fix|root|suggest|should)\b`)
 	re.filler = regexp.MustCompile(`(?i)\b(what|which|did|does|do|is|are|was|were|has|have|had|it|that|this|there|any|all|the|a|an|of|in|on|with|go|goes|went|run|ran|command|output|happened|list|show|me|name|many|and|or|ones?|if|so|not|everything|anything|something)\b`)
+	re.general = regexp.MustCompile(`(?i)\b(summar\w+|describe\w*|overview|about|tell\w*|gist|says?|printed|prints?|contents?|contains?|text|file|log|material|important|interesting|give|short|brief\w*|results?|please|main|points?|key|lines?|see|look|short|at)\b`)
 	return re
 })
+
+// asksInGeneral: the question names no subject ("summarise this"), so no text fails to answer it.
+func (c *call) asksInGeneral() bool {
+	re := asked()
+	return nothingLeft(c.req.Question, re.general, re.why, re.fails, re.filler)
+}
+
+// nothingLeft: question has no words but those of the patterns.
+func nothingLeft(question string, patterns ...*regexp.Regexp) bool {
+	for _, p := range patterns {
+		question = p.ReplaceAllString(question, "")
+	}
+	return strings.Trim(question, " ?.,!:;'\"-") == ""
+}
 
 // asksAboutRun: the question is about the outcome of a run that a parser understood. A question with
 // further words of its own ("which broker failed to start?") is about the text, not about the run.
@@ -38,11 +53,7 @@ func (c *call) asksAboutRun() bool {
 	case !ranTests(run) && len(run.BuildErrors) == 0:
 		return false
 	}
-	rest := q
-	for _, w := range []*regexp.Regexp{re.fails, re.why, re.filler} {
-		rest = w.ReplaceAllString(rest, "")
-	}
-	return strings.Trim(rest, " ?.,!:;'\"-") == ""
+	return nothingLeft(q, re.fails, re.why, re.filler)
 }
 
 // ranTests: the text is that of a test run, not of a program that crashed somewhere in a log.

@@ -1,0 +1,150 @@
+package clean
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// Reader passes r on, line for line, with the keys masked whose shape cannot be mistaken: values of the
+// environment, keys with a telling beginning, and the lines of private key blocks. What a text says in
+// words ("password = …") is left to Mask on the lines that are shown, which costs too much for all of a
+// large text. The number of lines stays. A nil *Secrets passes everything on unchanged.
+func (s *Secrets) Reader(r io.Reader) io.Reader {
+	if s == nil {
+		return r
+	}
+	m := &maskReader{s: s, r: r, buf: make([]byte, 0, maskBlock)}
+	for _, v := range s.values {
+		m.signs = append(m.signs, []byte(v))
+	}
+	for _, h := range strongHints {
+		m.signs = append(m.signs, []byte(h))
+	}
+	return m
+}
+
+// maskBlock is how much text is looked at together; a longer line is masked piece by piece.
+const maskBlock = 256 << 10
+
+// strongHints are the beginnings of keys that are rare in other text.
+var strongHints = []string{
+	"PRIVATE KEY-----", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "k_live_", "k_test_",
+	"xox", "AIza", "npm_", "pypi-", "hf_", "eyJ",
+}
+
+type maskReader struct {
+	s     *Secrets
+	r     io.Reader
+	signs [][]byte
+	buf   []byte // read and not passed on yet
+	out   []byte // ready to be passed on
+	made  bytes.Buffer
+	used  int // bytes of buf that out stands for
+	block int // lines of a private key block that may still come; 0: outside
+	err   error
+}
+
+func (m *maskReader) Read(p []byte) (int, error) {
+	for len(m.out) == 0 {
+		m.buf = m.buf[:copy(m.buf, m.buf[m.used:])]
+		m.used = 0
+		if len(m.buf) == 0 && m.err != nil {
+			return 0, m.err
+		}
+		m.fill()
+	}
+	n := copy(p, m.out)
+	m.out = m.out[n:]
+	return n, nil
+}
+
+// fill reads up to a line end, or as much as the block holds, and masks it.
+func (m *maskReader) fill() {
+	end := bytes.LastIndexByte(m.buf, '\n')
+	for end < 0 && m.err == nil && len(m.buf) < cap(m.buf) {
+		n, err := m.r.Read(m.buf[len(m.buf):cap(m.buf)])
+		fresh := m.buf[len(m.buf) : len(m.buf)+n]
+		if i := bytes.LastIndexByte(fresh, '\n'); i >= 0 {
+			end = len(m.buf) + i
+		}
+		m.buf = m.buf[:len(m.buf)+n]
+		if err != nil {
+			m.err = err
+			if !errors.Is(err, io.EOF) {
+				break
+			}
+		}
+	}
+	m.used = end + 1
+	if end < 0 || (m.err != nil && len(m.buf) < cap(m.buf)) {
+		m.used = len(m.buf)
+	}
+	m.out = m.mask(m.buf[:m.used])
+}
+
+func (m *maskReader) telling(b []byte) bool {
+	for _, s := range m.signs {
+		if bytes.Contains(b, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *maskReader) mask(b []byte) []byte {
+	if m.block == 0 && !m.telling(b) {
+		return b
+	}
+	m.made.Reset()
+	for line := range bytes.Lines(b) {
+		text, ended := bytes.CutSuffix(line, []byte("\n"))
+		switch {
+		case m.block > 0:
+			m.made.WriteString(m.inBlock(string(text)))
+		case m.telling(text):
+			m.made.WriteString(m.s.Mask(string(text)))
+			if i := bytes.LastIndex(text, []byte("PRIVATE KEY-----")); i >= 0 && bytes.Contains(text[:i], []byte("-----BEGIN")) && !bytes.Contains(text, []byte("-----END")) {
+				m.block = maxBlock
+			}
+		default:
+			m.made.Write(text)
+		}
+		if ended {
+			m.made.WriteByte('\n')
+		}
+	}
+	return m.made.Bytes()
+}
+
+// maxBlock is more lines than any key has.
+const maxBlock = 300
+
+var blockLine = sync.OnceValue(func() (re struct{ body, header *regexp.Regexp }) {
+	re.body = regexp.MustCompile(`(?:^|[\s"'])([A-Za-z0-9+/]{40,}={0,2})|^[\s"']*([A-Za-z0-9+/]{2,}={0,2})(?:\\n)?["'+, ]*$`)
+	re.header = regexp.MustCompile(`^\s*(Proc-Type|DEK-Info|Comment|Version)\b|^\W*$`)
+	return re
+})
+
+// inBlock masks a line of a private key; one that is no part of it ends the block (source code that
+// compares with the first line of a key goes on with something else).
+func (m *maskReader) inBlock(line string) string {
+	m.block--
+	re := blockLine()
+	switch {
+	case strings.Contains(line, "-----END"):
+		m.block = 0
+	case re.header.MatchString(line):
+	default:
+		i := re.body.FindStringSubmatchIndex(line)
+		if i == nil {
+			m.block = 0
+			break
+		}
+		return line[:max(i[2], i[4])] + Masked
+	}
+	return line
+}

@@ -1,0 +1,47 @@
+package clean
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// D14: keys that are split between reads, and blocks over many lines.
+func TestSecretsReader(t *testing.T) {
+	t.Parallel()
+	body := strings.Repeat("MIIEvAIBADANBgkqhkiG9w0BAQEFAASCBKYwggSiAgEAAoIBAQCRynznd38gLsbw\n", 3)
+	text := "before\nkey AKIAIOSFODNN7EXAMPLE used\n-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n" + body +
+		"VjSUB2emm5WqGmQH6/8i1w==\n-----END RSA PRIVATE KEY-----\nvalue my-own-value-42 shown\n" +
+		"if s == \"-----BEGIN PRIVATE KEY-----\" {\n\treturn parseTheWholeFile(name, mode)\n}\n" +
+		strings.Repeat("x", 2*maskBlock) + "\nlast, without an end"
+	want := "before\nkey [masked] used\n-----BEGIN RSA PRIVATE KEY-----[masked]\nProc-Type: 4,ENCRYPTED\n\n" + strings.Repeat("[masked]\n", 4) +
+		"-----END RSA PRIVATE KEY-----\nvalue [masked] shown\n" +
+		"if s == \"-----BEGIN PRIVATE KEY-----[masked]\n\treturn parseTheWholeFile(name, mode)\n}\n" +
+		strings.Repeat("x", 2*maskBlock) + "\nlast, without an end"
+	s := NewSecrets([]string{"DEPLOY_TOKEN=my-own-value-42"})
+	for name, r := range map[string]io.Reader{
+		"whole": strings.NewReader(text), "bytes": iotest.OneByteReader(strings.NewReader(text)), "late error": iotest.DataErrReader(strings.NewReader(text)),
+	} {
+		got, err := io.ReadAll(s.Reader(r))
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %v\n%.900s", name, err, got)
+		}
+	}
+	if got, err := io.ReadAll((*Secrets)(nil).Reader(strings.NewReader(text))); err != nil || string(got) != text {
+		t.Errorf("nil: %v", err)
+	}
+	broken := io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if got, err := io.ReadAll(s.Reader(broken)); err == nil || string(got) != "a\nb" {
+		t.Errorf("a read error is lost: %q, %v", got, err)
+	}
+}
+
+func BenchmarkSecretsReader(b *testing.B) {
+	text := strings.Repeat("2026-11-29T10:00:00Z INFO worker 12 finished task 9981 in 12 ms with status ok\n", 100_000)
+	s := NewSecrets([]string{"DEPLOY_TOKEN=my-own-value-42"})
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		_, _ = io.Copy(io.Discard, s.Reader(strings.NewReader(text)))
+	}
+}
