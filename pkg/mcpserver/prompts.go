@@ -33,10 +33,14 @@ func allPrompts() []prompt {
 	}
 }
 
+// longer mends what Claude Code (2.1.332) does to arguments: it hands on the first word only, and shows the
+// model all of them in front of the prompt.
+const longer = " (where longer command-args stand above, all of them are meant)"
+
 func triageText(command string) string {
 	run := "the project's test command (look it up, do not guess)"
 	if command != "" {
-		run = fmt.Sprintf("this command: `%s`", command)
+		run = fmt.Sprintf("the command `%s`%s", command, longer)
 	}
 	return "A test run is to be understood without reading its output here.\n" +
 		"1. Call " + ToolPrefix + "offload with " + run + " and the question \"which tests fail, and why?\".\n" +
@@ -46,7 +50,7 @@ func triageText(command string) string {
 }
 
 func researchText(question string) string {
-	return "Call " + ToolPrefix + "research with this question: " + question + "\n" +
+	return "Call " + ToolPrefix + "research with the question \"" + question + "\"" + longer + ".\n" +
 		"Answer from its reply alone, keep its [n] citations with their addresses, and say what the pages do not answer."
 }
 
