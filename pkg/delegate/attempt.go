@@ -92,6 +92,18 @@ func (w *work) with(ctx context.Context, m llm.Choice) (done bool, err error) {
 	c := w.c
 	p := &plan{policy: c.policyFor(m.Model)}
 	c.res.Model, c.res.Endpoint, c.res.Policy = m.Model, m.Endpoint, p.name
+	p.hopeless = p.learns && !c.asked && c.records()[m.Model].hopeless()
+	defer func() {
+		// A first answer that passed says nothing about further turns.
+		if p.asked > 0 && err == nil {
+			passed := c.res.Verdict == Pass
+			further := p.asked - 1
+			if passed {
+				further++
+			}
+			c.learnTurns(ctx, m.Model, further, passed)
+		}
+	}()
 	w.history = nil
 	for p.asked < c.req.Attempts {
 		kind, temp := p.next(c.best)

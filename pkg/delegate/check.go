@@ -19,6 +19,7 @@ type testInfo struct {
 	lines    map[string]bool // of all of them, blanks cut; made when first needed
 	declared []string        // literal names of tests in them
 	filtered bool            // the command picks some of the tests by itself
+	named    bool            // the files declare tests by name
 	skips    bool            // the files speak of skipping
 }
 
@@ -51,6 +52,7 @@ func (c *call) check(ctx context.Context) error {
 	if !slices.Contains([]string{ApplyPass, ApplyBest, ApplyNever}, r.Apply) {
 		return badInput("apply: %q is unknown; it is pass, best or never", r.Apply)
 	}
+	c.asked = r.Attempts != 0
 	if r.Attempts == 0 {
 		r.Attempts = c.Config.Delegate.Attempts
 	}
@@ -206,6 +208,7 @@ func (c *call) readTests() {
 		}
 		text := string(b)
 		c.test.texts[rel] = text
+		c.test.named = c.test.named || len(declaredTests(languageOf(rel), text)) > 0
 		low := strings.ToLower(text)
 		c.test.skips = c.test.skips || strings.Contains(low, "skip") || strings.Contains(low, "xfail") || strings.Contains(low, "todo") || strings.Contains(low, "ignore")
 	}

@@ -99,6 +99,7 @@ type call struct {
 	red    gateRun // the baseline
 	best   *candidate
 	last   *candidate // the one judged last
+	asked  bool       // the caller asked for a number of attempts
 	prompt string     // the part that stays the same over all turns
 	notes  *transcript
 	kept   bool // the worktree stays

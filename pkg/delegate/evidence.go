@@ -27,12 +27,35 @@ func (c *call) level(r gateRun) string {
 		return GateNames
 	case ev != nil && ev.Started && ev.Channel == "pytest", ev != nil && ev.Started && ev.Channel == "node:test":
 		return GateNames // nothing was collected yet
+	case c.silent(r):
+		return GateExitOnly
 	case r.attached:
 		return GateCounts
-	case r.result.Runner != "" && r.result.State != runners.StateUnknown:
-		return GateText
 	}
-	return GateExitOnly
+	return GateText
+}
+
+// testRunners are the readers of package runners whose programs run tests by name; the others read
+// compilers, linters, shells and crashes.
+func testRunners() []string {
+	return []string{
+		"ava", "bats", "bun", "cargo-nextest", "cargo-test", "catch2", "check", "ctest", "deno", "dotnet", "exunit", "go-test", "googletest", "gotestsum", "gradle",
+		"gtest", "jasmine", "jest", "junit", "junit-xml", "junit4", "junit5", "maven", "minitest", "mocha", "node-test", "phpunit", "playwright", "prove", "pytest",
+		"rspec", "tap", "tap-stream", "tape", "tcltest", "test-unit", "unittest", "uvu", "vitest",
+	}
+}
+
+// silent says that neither the run nor the test files speak of tests by name, so that the exit code is all
+// there is.
+func (c *call) silent(r gateRun) bool {
+	t := r.result.Tests
+	if t.Passed != nil || t.Failed != nil || c.test.named || r.result.Evidence != nil && r.result.Evidence.Started {
+		return false
+	}
+	if slices.ContainsFunc(r.result.Failures, func(f runners.Failure) bool { return f.ID != "" }) {
+		return false
+	}
+	return !slices.ContainsFunc(strings.Split(r.result.Runner, "+"), func(n string) bool { return slices.Contains(testRunners(), n) })
 }
 
 // notRed says why the baseline is no honest start; "" when it is red for the right reason.
@@ -43,7 +66,7 @@ func (c *call) notRed(r gateRun) string {
 		return fmt.Sprintf("it %s (delegate.test_timeout)", r.exit)
 	case r.exit.Code == 127 || r.exit.Code == 126:
 		return fmt.Sprintf("the command cannot run: %s%s", r.exit, lastLine(r.tail))
-	case res.State == runners.StateNoTests:
+	case res.State == runners.StateNoTests && !c.silent(r):
 		return "no test ran; check the path and the names in the command" + lastLine(r.tail)
 	case r.exit.OK() && (res.State == runners.StateFailed || res.State == runners.StateBuildFailed):
 		return "the tests fail, yet the command exits 0; its exit code must be the runner's"
@@ -52,7 +75,7 @@ func (c *call) notRed(r gateRun) string {
 			return "it is green, as allowed, but leaves no evidence of any test that a later run could be held against"
 		}
 		return ""
-	case r.exit.OK() && res.State == runners.StateDidNotFinish:
+	case r.exit.OK() && res.State == runners.StateDidNotFinish && !c.silent(r):
 		return "it exits 0 though its tests did not finish" + notes(res)
 	case r.exit.OK():
 		return fmt.Sprintf("it passes already (%s); write a test that fails first, or say allow_green_baseline for a refactoring", r.summary())
@@ -206,7 +229,7 @@ func (c *call) weigh(r gateRun) finding {
 		return finding{class: classTimeout, why: fmt.Sprintf("the test %s", r.exit)}
 	case !r.exit.OK() && res.State == runners.StateBuildFailed:
 		return finding{class: classLoad, why: "the code does not load or compile"}
-	case !r.exit.OK() && res.State == runners.StateDidNotFinish && len(res.Failures) == 0:
+	case !r.exit.OK() && res.State == runners.StateDidNotFinish && len(res.Failures) == 0 && !c.silent(r):
 		return finding{class: classUnfinished, why: "the tests did not finish: " + r.exit.String() + notes(res)}
 	case !r.exit.OK():
 		return finding{class: classTests, why: r.exit.String()}
@@ -214,12 +237,12 @@ func (c *call) weigh(r gateRun) finding {
 	if who := c.guilty(res); who != "" {
 		return finding{class: classUnfinished, why: "tests did not finish: " + who}
 	}
+	if c.res.Gate == GateExitOnly && c.silent(r) {
+		return finding{pass: true}
+	}
 	switch res.State {
 	case runners.StatePassed:
 	case runners.StateUnknown:
-		if c.res.Gate == GateExitOnly && !r.attached {
-			return finding{pass: true}
-		}
 		return finding{class: classUnfinished, why: "tests did not finish: exit 0, but the output shows no result of any test"}
 	case runners.StateNoTests, runners.StateDidNotFinish:
 		return finding{class: classUnfinished, why: "tests did not finish" + notes(res)}

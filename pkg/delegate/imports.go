@@ -184,18 +184,19 @@ func (c *call) inProject(rel, top string, files map[string]string) bool {
 
 func (c *call) missingGo(code string) string {
 	block := regexp.MustCompile(`(?ms)^import\s*(\(.*?^\)|(?:\w+ |\. |_ )?"[^"]+")`)
-	mods := ""
+	var text strings.Builder
 	for _, name := range []string{"go.mod", "vendor/modules.txt", "go.work"} {
 		for dir := c.dir; ; dir = path.Dir(dir) {
 			b, err := os.ReadFile(c.tree.Path(path.Join(dir, name)))
 			if err == nil {
-				mods += string(b)
+				text.Write(b)
 			}
 			if dir == "." || dir == "/" {
 				break
 			}
 		}
 	}
+	mods := text.String()
 	if mods == "" {
 		return ""
 	}
@@ -222,15 +223,16 @@ func knownModule(mods, pkg string) bool {
 }
 
 func (c *call) missingRust(code string) string {
-	manifest := ""
+	var text strings.Builder
 	for dir := c.dir; ; dir = path.Dir(dir) {
 		if b, err := os.ReadFile(c.tree.Path(path.Join(dir, "Cargo.toml"))); err == nil {
-			manifest += string(b)
+			text.Write(b)
 		}
 		if dir == "." || dir == "/" {
 			break
 		}
 	}
+	manifest := text.String()
 	if manifest == "" {
 		return ""
 	}

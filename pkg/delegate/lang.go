@@ -36,7 +36,7 @@ func languages() []language {
 		{"rust", []string{".rs"}, []string{"rust", "rs"}, "//", "/*", "*/", `^\s*(?:pub )?(?:fn \w+.*(?:->|\{)|use \w+::|impl |struct \w+|enum \w+|mod \w+|let mut )`, nil, `#\[test\]\s*(?:#\[[^\]]*\]\s*)*(?:async )?fn (\w+)`},
 		{"ruby", []string{".rb"}, []string{"ruby", "rb"}, "#", "", "", `^\s*(?:def \w+|require '|module [A-Z]\w*$|class [A-Z]\w*(?: < .*)?$|end$)`, []string{"*_spec.rb", "*_test.rb", "test_*.rb"}, ""},
 		{"java", []string{".java"}, []string{"java"}, "//", "/*", "*/", `^\s*(?:public|private|protected) .*[{;]$|^import [\w.]+;$|^package [\w.]+;$`, []string{"*Test.java", "*Tests.java", "Test*.java"}, ""},
-		{"c", []string{".c", ".h", ".cc", ".cpp", ".hpp", ".cxx"}, []string{"c", "cpp", "c++", "cc", "h"}, "//", "/*", "*/", `^\s*#include [<"]|^\s*(?:int|void|char|static|struct) .*[{;]$`, []string{"test_*.c", "*_test.c", "*_test.cc", "*_test.cpp", "test_*.cpp"}, ""},
+		{"c", []string{".c", ".h", ".cc", ".cpp", ".hpp", ".cxx"}, []string{"c", "cpp", "c++", "cc", "h"}, "//", "/*", "*/", `^\s*#include [<"]|^\s*(?:int|void|char|static|struct) .*[{;]$`, []string{"test_*.c", "*_test.c", "*_test.cc", "*_test.cpp", "test_*.cpp"}, `(?m)^\s*TEST(?:_[FP])?\(\s*\w+\s*,\s*(\w+)`},
 		{"php", []string{".php"}, []string{"php"}, "//", "/*", "*/", `^<\?php|^\s*(?:public )?function \w+\(|^\s*\$\w+ ?=`, []string{"*Test.php"}, `function (test\w+)\(`},
 		{"shell", []string{".sh", ".bash"}, []string{"sh", "bash", "shell", "zsh"}, "#", "", "", `^#!.*sh$|^\s*(?:fi|done|esac)$|^\w+\(\) ?\{`, []string{"*.bats"}, ""},
 		{"markdown", []string{".md", ".markdown"}, []string{"md", "markdown"}, "", "", "", "", nil, ""},

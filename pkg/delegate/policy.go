@@ -16,9 +16,9 @@ type policy struct {
 	repairs int
 	// flat ends the work after so many further attempts in a row without a new green test.
 	flat int
-	// repairFrom is the share of green tests from which the best candidate is worth another turn; a candidate
-	// that does not load is always worth one.
-	repairFrom float64
+	// learns lets the work end after the first answer that ran, once this model's further turns have hardly ever
+	// led to a pass (see record in learned.go) and the caller did not ask for a number of attempts.
+	learns bool
 	// blocks lets the model answer with search and replace blocks for files of at least so many bytes; 0: never.
 	blocks int
 	// converse keeps one growing conversation and repairs until the attempts are spent.
@@ -28,10 +28,10 @@ type policy struct {
 // policies is the table; settings name them in delegate.policy and models.<name>.policy.
 func policies() []policy {
 	return []policy{
-		{name: "default", first: 0.2, repair: 0.6, fresh: 0.8, repairs: 1, flat: 1, repairFrom: 0.5},
-		{name: "strong", first: 0.2, repair: 0.3, fresh: 0.7, repairs: 3, flat: 2, repairFrom: 0, blocks: 12_000},
-		{name: "sample", first: 0.2, repair: 0.6, fresh: 0.8, repairs: 0, flat: 10, repairFrom: 0},
-		{name: "classic", first: 0.2, repair: 0.2, fresh: 0.2, repairs: 10, flat: 10, repairFrom: 0, converse: true},
+		{name: "default", first: 0.2, repair: 0.6, fresh: 0.8, repairs: 1, flat: 1, learns: true},
+		{name: "strong", first: 0.2, repair: 0.3, fresh: 0.7, repairs: 3, flat: 2, blocks: 12_000},
+		{name: "sample", first: 0.2, repair: 0.6, fresh: 0.8, repairs: 0, flat: 10},
+		{name: "classic", first: 0.2, repair: 0.2, fresh: 0.2, repairs: 10, flat: 10, converse: true},
 	}
 }
 
@@ -80,6 +80,8 @@ type plan struct {
 	repairs int    // in a row
 	flat    int    // further attempts without a new green test, in a row
 	stuck   bool   // the last repair gave known code back
+	// hopeless says that further turns of the model have hardly ever led to a pass.
+	hopeless bool
 }
 
 // next names the kind and temperature of the coming turn.
@@ -125,9 +127,8 @@ func (p *plan) over(best *candidate) string {
 	if p.flat > p.policy.flat {
 		return "no usable answer"
 	}
-	ran := best != nil && best.total > 0 && best.class == classTests
-	if ran && float64(best.green) < p.repairFrom*float64(best.total) {
-		return "too few tests green to repair"
+	if p.hopeless && best != nil {
+		return "further turns of this model hardly ever help (max_attempts asks for them)"
 	}
 	return ""
 }

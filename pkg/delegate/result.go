@@ -232,10 +232,10 @@ func (c *call) record(ctx context.Context) {
 	if !c.Config.Store.Ledger {
 		return
 	}
-	code := ""
+	var code strings.Builder
 	if c.best != nil && r.Applied {
 		for _, text := range c.best.files {
-			code += text
+			code.WriteString(text)
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
@@ -244,7 +244,7 @@ func (c *call) record(ctx context.Context) {
 		Tool: "delegate", Model: r.Model, Endpoint: r.Endpoint, OK: r.Verdict == Pass, Outcome: r.ledgerOutcome(), Attempts: len(r.Attempts),
 		InTok: int64(r.InTok), OutTok: int64(r.OutTok), CachedTok: int64(r.CachedTok), ClaudeTokIn: int64(llm.Estimate(r.Text())),
 		ClaudeTokOut: int64(llm.Estimate(c.req.Spec + strings.Join(c.req.Properties, "") + c.req.Context + c.req.Test)),
-		BaseOut:      int64(llm.Estimate(code)), MS: r.MS, Project: c.repo.Top,
+		BaseOut:      int64(llm.Estimate(code.String())), MS: r.MS, Project: c.repo.Top,
 	})
 	if err != nil {
 		c.Logger.Warn("run log", "err", err)

@@ -33,12 +33,10 @@ func stripComments(l language, text string) string {
 	}
 	var b strings.Builder
 	scan(l, text, func(piece string, kind byte) {
-		switch {
-		case kind == 'c':
-			b.WriteString(strings.Repeat("\n", strings.Count(piece, "\n")))
-		default:
-			b.WriteString(piece)
+		if kind == 'c' {
+			piece = strings.Repeat("\n", strings.Count(piece, "\n"))
 		}
+		b.WriteString(piece)
 	})
 	return b.String()
 }
@@ -56,7 +54,7 @@ func scan(l language, text string, piece func(string, byte)) {
 		rest := text[i:]
 		n, kind := 0, byte('c')
 		switch {
-		case l.line != "" && strings.HasPrefix(rest, l.line) && !(l.line == "#" && strings.HasPrefix(rest, "#!")):
+		case l.line != "" && strings.HasPrefix(rest, l.line) && !strings.HasPrefix(rest, "#!"):
 			if n = strings.IndexByte(rest, '\n'); n < 0 {
 				n = len(rest)
 			}

@@ -30,7 +30,7 @@ func (t *Tree) look(ctx context.Context) (now map[string]string, untracked map[s
 	if err != nil {
 		return nil, nil, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	now, untracked = map[string]string{}, map[string]bool{}
 	for _, e := range list {
 		if slices.Contains(t.meta.Links, e.path) {
@@ -86,7 +86,7 @@ func (t *Tree) Changes(ctx context.Context) ([]Change, error) {
 			if fingerprint(root, path) == "" && was != "" {
 				kind = "deleted"
 			}
-			root.Close()
+			_ = root.Close()
 		}
 		out = append(out, Change{Path: path, Kind: kind, Tracked: true})
 	}
@@ -100,7 +100,7 @@ func (t *Tree) Undo(ctx context.Context, changes []Change) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	// What is new goes first: it may stand where a folder was.
 	for _, c := range changes {
 		if c.Kind == "new" {
@@ -138,7 +138,7 @@ func (t *Tree) restore(root *os.Root, rel string) error {
 	if err != nil {
 		return err
 	}
-	defer base.Close()
+	defer func() { _ = base.Close() }()
 	st, err := base.Lstat(name)
 	if err != nil {
 		return root.RemoveAll(name) // it was missing in the user's tree

@@ -101,7 +101,7 @@ func (t *Tree) openMirror() (*mirrorer, error) {
 func (m *mirrorer) close() {
 	for _, r := range []*os.Root{m.from, m.to, m.base} {
 		if r != nil {
-			r.Close()
+			_ = r.Close()
 		}
 	}
 }

@@ -225,8 +225,12 @@ func TestChangesAndUndo(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCh := []Change{
-		{"a.txt", "modified", true}, {"b.txt", "modified", true}, {"dirty.txt", "modified", true}, {"new/x.txt", "new", false},
-		{"sub", "new", false}, {"sub/c.txt", "deleted", true},
+		{"a.txt", "modified", true},
+		{"b.txt", "modified", true},
+		{"dirty.txt", "modified", true},
+		{"new/x.txt", "new", false},
+		{"sub", "new", false},
+		{"sub/c.txt", "deleted", true},
 	}
 	if diff := cmp.Diff(wantCh, ch); diff != "" {
 		t.Error(diff)

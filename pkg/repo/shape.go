@@ -30,9 +30,9 @@ func Shape(o Original, data []byte) []byte {
 	}
 	crlf := bytes.Count(old, []byte("\r\n"))
 	all := bytes.Count(old, []byte("\n"))
-	switch {
-	case crlf == 0:
-	case crlf == all:
+	switch crlf {
+	case 0:
+	case all:
 		text = strings.ReplaceAll(text, "\n", "\r\n")
 	default:
 		text = mixed(string(old), text, crlf*2 > all)

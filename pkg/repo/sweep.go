@@ -228,7 +228,7 @@ func (t *Tree) hasWork(ctx context.Context) (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	defer base.Close()
+	defer func() { _ = base.Close() }()
 	for path, is := range now {
 		copied := fingerprint(base, path) == is // a copy of the user's file, or missing in both
 		if copied || slices.Contains(t.meta.Own, path) || t.meta.Scratch && untracked[path] {

@@ -258,7 +258,7 @@ func (t *Tree) Read(rel string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	return root.ReadFile(filepath.FromSlash(rel))
 }
 
@@ -269,7 +269,7 @@ func (t *Tree) Write(rel string, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	return writeIn(root, rel, data, mode)
 }
 
@@ -279,7 +279,7 @@ func (t *Tree) Delete(rel string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	return root.RemoveAll(filepath.FromSlash(rel))
 }
 

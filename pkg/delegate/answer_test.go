@@ -1,0 +1,194 @@
+package delegate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"legwork/pkg/llm"
+	"legwork/pkg/repo"
+)
+
+// bare is a call that only reads answers.
+func bare(targets ...string) *call {
+	c := &call{res: &Result{Targets: targets}, req: Request{Spec: "write it"}}
+	for _, rel := range targets {
+		c.langs = append(c.langs, languageOf(rel))
+		c.before = append(c.before, repo.Original{Rel: rel})
+	}
+	return c
+}
+
+const js = "function a() {\n  return 1;\n}\nmodule.exports = { a };"
+
+// F05 to F08: one file is picked by rule, byte for byte, or the form is at fault.
+func TestPick(t *testing.T) {
+	t.Parallel()
+	readme := "# Title\n\n```sh\nmake\n```\n\nText\n\n```js\nrun();\n```\n\nEnd"
+	cases := []struct{ name, target, answer, want, why string }{
+		{"one block", "a.js", "```javascript\n" + js + "\n```", js, ""},
+		{"prose around", "a.js", "Sure! Here it is:\n\n```js\n" + js + "\n```\n\nIt returns 1.", js, ""},
+		{"tilde fence", "a.js", "~~~js\n" + js + "\n~~~", js, ""},
+		{"no tag", "a.js", "```\n" + js + "\n```", js, ""},
+		{"no fence, code", "a.js", js, js, ""},
+		{"no fence, prose", "a.js", "I think you should use a function called a that returns 1 and export it.", "", "no code block"},
+		{"fence never closed, not cut", "a.js", "```js\n" + js, js, ""},
+		{"with a shell line", "a.js", "```js\n" + js + "\n```\nRun it:\n```bash\nnode a.js\n```", js, ""},
+		{"with an example of use", "a.js", "```js\n" + js + "\n```\nUse:\n```js\na();\n```", js, ""},
+		{"named block of two", "a.js", "`b.js`:\n```js\nfunction b() { return 2; }\nmodule.exports = { b };\n```\n`a.js`:\n```js\n" + js + "\n```", js, ""},
+		{"two that fit", "a.js", "```js\n" + js + "\n```\nor\n```js\nconst a = () => {\n return 1;\n};\nmodule.exports = { a };\n```", "", "2 code blocks"},
+		{"wrong language", "a.js", "```python\ndef a():\n    return 1\n```", "", "no javascript block"},
+		{"a diff", "a.js", "```diff\n--- a/a.js\n+++ b/a.js\n@@ -1 +1 @@\n-x\n+y\n```", "", "diff"},
+		{"empty block", "a.js", "```js\n\n```", "", "no javascript block"},
+		{"readme with inner fences", "README.md", "```markdown\n" + readme + "\n```", readme, ""},
+		{"four marks outside", "README.md", "````md\n" + readme + "\n```\nbare\n```\n````", readme + "\n```\nbare\n```", ""},
+		{"fence inside a string", "a.js", "```js\nconst f = `\n    ```\n`;\nmodule.exports = f;\n```", "const f = `\n    ```\n`;\nmodule.exports = f;", ""},
+		{"think tag in code", "a.js", "```js\nconst open = '<think>';\nmodule.exports = open;\n```", "const open = '<think>';\nmodule.exports = open;", ""},
+		{"path comment", "src/a.js", "```js\n// src/a.js\n" + js + "\n```", js, ""},
+	}
+	for _, c := range cases {
+		files, why := bare(c.target).pick(c.answer)
+		if c.why != "" {
+			if !strings.Contains(why, c.why) {
+				t.Errorf("%s: why %q, want %q", c.name, why, c.why)
+			}
+			continue
+		}
+		if why != "" || files[c.target] != c.want {
+			t.Errorf("%s: %q\n%s", c.name, why, cmp.Diff(c.want, files[c.target]))
+		}
+	}
+}
+
+func TestPickSeveral(t *testing.T) {
+	t.Parallel()
+	c := bare("src/a.js", "src/b.js")
+	files, why := c.pick("src/a.js\n```js\nA\n```\n\n**src/b.js**\n```js\nB\n```")
+	if why != "" || files["src/a.js"] != "A" || files["src/b.js"] != "B" {
+		t.Errorf("%q %v", why, files)
+	}
+	if _, why := c.pick("src/a.js\n```js\nA\n```"); !strings.Contains(why, "src/b.js") {
+		t.Errorf("missing file: %q", why)
+	}
+}
+
+func TestSearchBlocks(t *testing.T) {
+	t.Parallel()
+	c := bare("a.js")
+	c.before[0] = repo.Original{Rel: "a.js", Exists: true, Data: []byte("one\ntwo\nthree\ntwo\n")}
+	block := func(search, replace string) string {
+		return "<<<<<<< SEARCH\n" + search + "=======\n" + replace + ">>>>>>> REPLACE\n"
+	}
+	files, why := c.pick("Here:\n" + block("three\n", "3\n"))
+	if why != "" || files["a.js"] != "one\ntwo\n3\ntwo\n" {
+		t.Errorf("%q %q", why, files["a.js"])
+	}
+	for _, bad := range []string{block("two\n", "2\n"), block("four\n", "4\n"), block("", "x\n")} {
+		if _, why := c.pick(bad); !strings.Contains(why, "whole file") {
+			t.Errorf("%q for %q", why, bad)
+		}
+	}
+}
+
+// F07 and the model's other endings are neither written nor tested.
+func TestEndings(t *testing.T) {
+	t.Parallel()
+	for _, o := range []llm.Outcome{llm.CutOff, llm.Empty, llm.Looped} {
+		_, f := bare("a.js").files(t.Context(), &llm.Answer{Outcome: o, Text: "```js\nfunction a() {"})
+		if f.class != string(o) {
+			t.Errorf("%s: %+v", o, f)
+		}
+	}
+}
+
+func TestStripTests(t *testing.T) {
+	t.Parallel()
+	cases := []struct{ target, text, want string }{
+		{"a.py", "import re\nimport pytest\n\ndef a():\n    return 1\n\n@pytest.mark.slow\ndef test_a():\n    assert a() == 1\n\nif __name__ == \"__main__\":\n    pytest.main()\n", "import re\n\ndef a():\n    return 1\n\n"},
+		{"a.py", "def main():\n    pass\n\nif __name__ == '__main__':\n    main()\n", "def main():\n    pass\n\nif __name__ == '__main__':\n    main()\n"},
+		{"a.js", "const test = require('node:test');\nfunction a() {}\nmodule.exports = a;\n\ntest('a (b', () => {\n  a(')');\n});\n", "function a() {}\nmodule.exports = a;\n\n"},
+		{"a.js", "function test(x) { return x; }\nmodule.exports = test;\n", "function test(x) { return x; }\nmodule.exports = test;\n"},
+		{"a.go", "package a\n\nimport (\n\t\"strings\"\n\t\"testing\"\n)\n\nfunc A() string { return strings.ToUpper(\"}\") }\n\nfunc TestA(t *testing.T) {\n\tif A() != \"}\" {\n\t\tt.Fatal()\n\t}\n}\n", "package a\n\nimport (\n\t\"strings\"\n)\n\nfunc A() string { return strings.ToUpper(\"}\") }\n\n"},
+		{"a.rs", "pub fn a() {}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n    #[test]\n    fn x() { a(); }\n}\n", "pub fn a() {}\n\n"},
+	}
+	for _, c := range cases {
+		if got, _ := stripTests(languageOf(c.target), c.text); got != c.want {
+			t.Errorf("%s: %s", c.target, cmp.Diff(c.want, got))
+		}
+	}
+}
+
+// A repeat in other comments, blanks or with added tests is the same candidate; other code is not.
+func TestNormal(t *testing.T) {
+	t.Parallel()
+	l := languageOf("a.py")
+	base := normal(l, "def a():\n    return '# no comment'\n")
+	for _, same := range []string{"# hi\ndef a():\n    return '# no comment'  # x\n\n\n", "def a():\n    return '# no comment'\n\ndef test_a():\n    assert a()\n"} {
+		if normal(l, same) != base {
+			t.Errorf("differs: %q", normal(l, same))
+		}
+	}
+	for _, other := range []string{"def a():\n    return '# comment'\n", "def a():\n  return '# no comment'\n"} {
+		if normal(l, other) == base {
+			t.Errorf("the same: %q", other)
+		}
+	}
+}
+
+func TestWrong(t *testing.T) {
+	t.Parallel()
+	if why := wrong(languageOf("a.py"), "const a = 1;\nlet b = 2;\nfunction c() {}\nmodule.exports = { c };\n", ""); !strings.Contains(why, "javascript") {
+		t.Errorf("wrong language: %q", why)
+	}
+	prompt := "The function takes a text and gives back a list of numbers in order.\nEvery number must be larger than the one that stands before it.\nAn empty text gives an empty list, and nothing is ever thrown at all.\n"
+	if why := wrong(languageOf("a.py"), prompt, prompt); !strings.Contains(why, "repeats") {
+		t.Errorf("echo: %q", why)
+	}
+	if why := wrong(languageOf("a.py"), "def a():\n    return 1\n", prompt); why != "" {
+		t.Errorf("good code: %q", why)
+	}
+}
+
+func TestDecides(t *testing.T) {
+	t.Parallel()
+	for _, rel := range []string{"package.json", "a/conftest.py", "Makefile", ".github/workflows/ci.yml", "jest.config.mjs", "go.mod", "sub/Cargo.toml", "tsconfig.build.json", ".husky/pre-commit", "node_modules/x/index.js"} {
+		if !decides(rel) {
+			t.Errorf("%s is allowed", rel)
+		}
+	}
+	for _, rel := range []string{"src/makefile.js", "lib/package.js", "config.py", "src/github.ts"} {
+		if decides(rel) {
+			t.Errorf("%s is refused", rel)
+		}
+	}
+	for _, rel := range []string{"a.test.js", "test_a.py", "a_test.go", "tests/x.rs", "spec/a_spec.rb", "__tests__/a.ts"} {
+		if !isTestName(rel) {
+			t.Errorf("%s is no test", rel)
+		}
+	}
+	for _, rel := range []string{"src/latest.js", "contest.py", "a.go", "attest/x.py"} {
+		if isTestName(rel) {
+			t.Errorf("%s is a test", rel)
+		}
+	}
+}
+
+func FuzzBlocks(f *testing.F) {
+	f.Add("```js\nx\n```")
+	f.Add("````\n```\n````\n~~~\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, b := range blocks(text) {
+			if len(b.text) > len(text) {
+				t.Fatal("a block is longer than its text")
+			}
+		}
+		for _, name := range []string{"a.js", "a.py", "a.go", "a.rs"} {
+			l := languageOf(name)
+			if got, _ := stripTests(l, text); len(got) > len(text) {
+				t.Fatal("stripping made it longer")
+			}
+			normal(l, text)
+		}
+	})
+}
