@@ -38,9 +38,10 @@ func TestScript(t *testing.T) {
 			return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o755)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":   cmdExits,
-			"jsonhas": cmdJSONHas,
-			"gone":    cmdGone,
+			"exits":    cmdExits,
+			"jsonhas":  cmdJSONHas,
+			"jsonkeys": cmdJSONKeys,
+			"gone":     cmdGone,
 		},
 	})
 }
@@ -69,24 +70,7 @@ func cmdJSONHas(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: jsonhas PATH VALUE")
 	}
-	dec := json.NewDecoder(bytes.NewReader([]byte(ts.ReadFile("stdout"))))
-	dec.UseNumber()
-	var v any
-	ts.Check(dec.Decode(&v))
-	for key := range strings.SplitSeq(args[0], ".") {
-		switch x := v.(type) {
-		case map[string]any:
-			v = x[key]
-		case []any:
-			i, err := strconv.Atoi(key)
-			if err != nil || i >= len(x) {
-				ts.Fatalf("%s: no element %q among %d", args[0], key, len(x))
-			}
-			v = x[i]
-		default:
-			v = nil
-		}
-	}
+	v := jsonAt(ts, args[0])
 	if got := fmt.Sprint(v); (got == args[1]) == neg {
 		ts.Fatalf("%s is %s, want %s (negated: %v)", args[0], got, args[1], neg)
 	}
@@ -102,4 +86,48 @@ func cmdGone(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Fatalf("process %s still lives", pid)
+}
+
+// jsonAt is what stands at a path of the last stdout; the empty path is all of it.
+func jsonAt(ts *testscript.TestScript, path string) any {
+	dec := json.NewDecoder(bytes.NewReader([]byte(ts.ReadFile("stdout"))))
+	dec.UseNumber()
+	var v any
+	ts.Check(dec.Decode(&v))
+	for key := range strings.SplitSeq(path, ".") {
+		switch x := v.(type) {
+		case map[string]any:
+			if key != "" {
+				v = x[key]
+			}
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i >= len(x) {
+				ts.Fatalf("%s: no element %q among %d", path, key, len(x))
+			}
+			v = x[i]
+		default:
+			v = nil
+		}
+	}
+	return v
+}
+
+// jsonkeys [-in=PATH] KEY... wants all these keys in an object of the last stdout.
+func cmdJSONKeys(ts *testscript.TestScript, neg bool, args []string) {
+	path := ""
+	if len(args) > 0 {
+		if in, ok := strings.CutPrefix(args[0], "-in="); ok {
+			path, args = in, args[1:]
+		}
+	}
+	obj, ok := jsonAt(ts, path).(map[string]any)
+	if !ok || neg {
+		ts.Fatalf("%q is no object, or negated", path)
+	}
+	for _, k := range args {
+		if _, ok := obj[k]; !ok {
+			ts.Fatalf("%q has no key %q", path, k)
+		}
+	}
 }

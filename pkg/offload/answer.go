@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"legwork/pkg/digest"
 )
@@ -82,14 +83,14 @@ func (c *call) support(ctx context.Context) error {
 	}
 	c.res.NotInText = !sel.Answered && !c.asksInGeneral()
 	answer := c.res.Answer
-	if saysNothing(answer) {
+	if saysNothing(answer) || addsNothing(answer, c.req.Question) {
 		answer = "" // nothing to look for; the nearest lines are wanted all the same
 	}
 	s, err := c.doc.Support(ctx, c.req.Question, answer)
 	if err != nil {
 		return err
 	}
-	if s.Found {
+	if s.Found && ofReader(append(s.More, s.Line), s.Nearest, sel.Lines) {
 		l := c.line(s.Line)
 		c.res.Says = &l
 		for _, m := range s.More {
@@ -100,6 +101,27 @@ func (c *call) support(ctx context.Context) error {
 	}
 	c.show(nearest(s.Nearest, sel.Lines))
 	return nil
+}
+
+// ofReader: each line is one that the reader itself ranks high for the question. A line elsewhere that
+// holds the answer's names and shares a word with the question is chance more often than support.
+func ofReader(lines []digest.Line, own ...[]digest.Line) bool {
+	for _, l := range lines {
+		same := func(o digest.Line) bool { return o.No == l.No || o.Text == l.Text }
+		if !slices.ContainsFunc(slices.Concat(own...), same) {
+			return false
+		}
+	}
+	return true
+}
+
+// addsNothing: an answer made of the question's own words is no answer, though lines hold it.
+func addsNothing(answer, question string) bool {
+	split := func(s string) []string {
+		return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	}
+	known := split(question)
+	return !slices.ContainsFunc(split(answer), func(w string) bool { return !slices.Contains(known, w) })
 }
 
 // nearest takes the best few lines of the ranking, and fills up with those that a selection holds: the

@@ -370,3 +370,25 @@ func TestPrivateKeyLines(t *testing.T) {
 	b.Config.Offload.MaskSecrets = false
 	has(t, b.run(Request{Question: "what is in it?", Files: []string{"key.log"}}).Text(), inner)
 }
+
+// An answer in the question's own words is not marked, whatever lines hold them.
+func TestEchoIsNotMarked(t *testing.T) {
+	t.Parallel()
+	s := llmtest.NewLlamaServer(t, llmtest.Config{})
+	s.Script(llmtest.Reply{Text: "gateway:7443"})
+	b := newBed(t, s)
+	b.write("a.log", journal(60, 41))
+	if res := b.run(Request{Question: "Why could the gateway not bind to port 7443?", Files: []string{"a.log"}}); res.Says != nil {
+		t.Errorf("line %d is said to say so", res.Says.Line)
+	}
+}
+
+func TestCountsOfARun(t *testing.T) {
+	t.Parallel()
+	unix(t)
+	b := newBed(t)
+	res := b.run(Request{Question: "How many tests were skipped and how many passed?", Command: `printf 'TAP version 13\nok 1 - a\nok 2 - b # SKIP no disk\nnot ok 3 - c\n1..3\n'; exit 1`})
+	if res.By != ByParser || !strings.Contains(res.Answer, "1 passed") || !strings.Contains(res.Answer, "1 skipped") {
+		t.Errorf("%q by %s", res.Answer, res.By)
+	}
+}

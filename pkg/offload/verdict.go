@@ -10,11 +10,12 @@ import (
 )
 
 // The words that make a question one about the outcome of a run. Compiled on first use.
-var asked = sync.OnceValue(func() (re struct{ tests, builds, fails, why, filler, general *regexp.Regexp }) {
+var asked = sync.OnceValue(func() (re struct{ tests, builds, fails, why, counts, filler, general *regexp.Regexp }) {
 	re.tests = regexp.MustCompile(`(?i)\b(tests?|specs?|suites?|test ?cases?|assert\w*)\b`)
 	re.builds = regexp.MustCompile(`(?i)\b(builds?|built|compil\w+|lint\w*|type ?check\w*|vet)\b`)
 	re.fails = regexp.MustCompile(`(?i)\b(fail\w*|broken?|breaks?|red|errors?|crash\w*|pass(es|ed|ing)?|succe\w+|green|ok|wrong)\b`)
-	re.why = regexp.MustCompile(`(?i)\b(why|how|cause[sd]?|reasons?|because|explain|fix|root|suggest|should)\b`)
+	re.why = regexp.MustCompile(`(?i)\b(why|how (do|does|did|can|could|come|to|should|is|was|were)|cause[sd]?|reasons?|because|explain|fix|root|suggest|should)\b`)
+	re.counts = regexp.MustCompile(`(?i)\b(how many|number of|count of|counts?|total)\b`)
 	re.filler = regexp.MustCompile(`(?i)\b(what|which|did|does|do|is|are|was|were|has|have|had|it|that|this|there|any|all|the|a|an|of|in|on|with|go|goes|went|run|ran|command|output|happened|list|show|me|name|many|and|or|ones?|if|so|not|everything|anything|something)\b`)
 	re.general = regexp.MustCompile(`(?i)\b(summar\w+|describe\w*|overview|about|tell\w*|gist|says?|printed|prints?|contents?|contains?|text|file|log|material|important|interesting|give|short|brief\w*|results?|please|main|points?|key|lines?|see|look|short|at)\b`)
 	return re
@@ -42,12 +43,15 @@ func (c *call) asksAboutRun() bool {
 		return false
 	}
 	re, q := asked(), c.req.Question
-	if !re.fails.MatchString(q) {
+	counts := re.counts.MatchString(q)
+	if !re.fails.MatchString(q) && !counts {
 		return false
 	}
 	switch {
 	case re.tests.MatchString(q):
 		return ranTests(run)
+	case counts && !re.fails.MatchString(q):
+		return false
 	case re.builds.MatchString(q):
 		return ranTests(run) || len(run.BuildErrors) > 0 || run.State == runners.StatePassed
 	case !ranTests(run) && len(run.BuildErrors) == 0:
@@ -76,6 +80,9 @@ func (c *call) answerFromRun() (done bool) {
 		return false
 	}
 	c.res.By, c.res.Answer = ByParser, verdict(run)
+	if n := counts(run); n != "" && asked().counts.MatchString(c.req.Question) {
+		c.res.Answer = n
+	}
 	return true
 }
 
@@ -92,6 +99,22 @@ func explained(r *runners.Result) bool {
 		}
 	}
 	return len(r.BuildErrors) > 0
+}
+
+// counts are the numbers of tests that the runner states.
+func counts(r *runners.Result) string {
+	var out []string
+	for _, c := range []struct {
+		n    *int
+		word string
+	}{
+		{r.Tests.Passed, "passed"}, {r.Tests.Failed, "failed"}, {r.Tests.Errors, "with errors"}, {r.Tests.Skipped, "skipped"}, {r.Tests.Todo, "todo"},
+	} {
+		if c.n != nil {
+			out = append(out, fmt.Sprintf("%d %s", *c.n, c.word))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // verdict puts a parsed result into one sentence.
