@@ -5,12 +5,14 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"legwork/pkg/claudecode"
 	"legwork/pkg/config"
 	"legwork/pkg/delegate"
+	"legwork/pkg/jobs"
 	"legwork/pkg/mcpserver"
 	"legwork/pkg/repo"
 )
@@ -132,9 +134,72 @@ func (a *app) delegateTool(ctx context.Context, in mcpserver.DelegateInput, prog
 			req.Models = append(req.Models, m)
 		}
 	}
+	if in.WaitS != nil {
+		return a.delegateJob(ctx, req, time.Duration(*in.WaitS*float64(time.Second)), progress)
+	}
 	res, err := a.delegate(ctx, req, progress)
 	if err != nil {
 		return "", err
 	}
 	return a.redact(res.Text()), nil
+}
+
+// delegateJob works in the background of this process: what is not done after wait is answered with the
+// job's id. A caller that leaves before it knows the id ends the job.
+func (a *app) delegateJob(ctx context.Context, req delegate.Request, wait time.Duration, progress func(string)) (string, error) {
+	if wait < 0 {
+		return "", &delegate.InputError{Msg: "wait_s: it is negative"}
+	}
+	state, err := config.StateHome(a.env)
+	if err != nil {
+		return "", err
+	}
+	if req.Dir == "" {
+		req.Dir = a.dir()
+	}
+	store := jobs.New(state)
+	var failed error // read after Done
+	spec := jobs.Spec{Kind: "delegate", Task: strings.Join(req.Targets, ", ") + ": " + req.Spec, Dir: req.Dir, Project: config.ProjectRoot(req.Dir)}
+	h, err := store.Go(context.WithoutCancel(ctx), spec, func(ctx context.Context, h *jobs.Handle) jobs.End {
+		res, err := a.delegate(ctx, req, func(text string) { h.Progress(text) })
+		if failed = err; err != nil {
+			return jobs.End{State: delegateState(ctx, nil), Ending: "refused", Error: a.redact(err.Error()), Reply: a.redact(err.Error())}
+		}
+		text := a.redact(res.Text())
+		if err := h.Say(text); err != nil {
+			a.log.Warn("job", "id", h.ID(), "err", err)
+		}
+		return jobs.End{State: delegateState(ctx, res), Ending: res.Verdict, Reply: text, Facts: res}
+	})
+	if err != nil {
+		return "", err
+	}
+	job, err := store.Await(ctx, h.ID(), max(wait, time.Millisecond), func(j jobs.Job) { progress(j.Progress) })
+	if ctx.Err() != nil {
+		_, cerr := store.Cancel(context.WithoutCancel(ctx), h.ID())
+		return "", errors.Join(ctx.Err(), cerr)
+	}
+	if err != nil {
+		return "", err
+	}
+	if !job.State.Final() {
+		return "job " + h.ID() + " works on " + strings.Join(req.Targets, ", ") + ": " + job.Progress + "\nwait_job with this id collects the verdict", nil
+	}
+	<-h.Done()
+	return job.Reply, failed
+}
+
+// delegateState is a verdict as the state of a job.
+func delegateState(ctx context.Context, res *delegate.Result) jobs.State {
+	switch {
+	case context.Cause(ctx) != nil:
+		return jobs.Cancelled
+	case res == nil:
+		return jobs.Failed
+	case res.Verdict == delegate.Pass:
+		return jobs.Succeeded
+	case res.Outcome == "timeout":
+		return jobs.Timeout
+	}
+	return jobs.Failed
 }

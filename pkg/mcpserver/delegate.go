@@ -20,6 +20,7 @@ type DelegateInput struct {
 	Model              string     `json:"model,omitempty" jsonschema:"or several, small to big, with commas"`
 	Apply              string     `json:"apply,omitempty" enum:"pass,best,never" jsonschema:"best: also a near miss"`
 	ShowCode           bool       `json:"show_code,omitempty"`
+	WaitS              *float64   `json:"wait_s,omitempty" jsonschema:"answer with a job id after so many seconds"`
 	AllowGreenBaseline bool       `json:"allow_green_baseline,omitempty" jsonschema:"for refactorings"`
 }
 
