@@ -68,6 +68,23 @@ func jsonDocument(t []byte) bool {
 // shapes are the lines of a text counted by what they look like.
 type shapes struct {
 	lines, names, figures, code, worded, hunks, events int
+	rows                                               int // of figures; those without lists that commas make
+}
+
+func shapesOf(text []byte) shapes {
+	var n shapes
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimRight(line, " \t\r\n"); len(line) > 0 {
+			n.count(line)
+		}
+	}
+	return n
+}
+
+// tabled is true for a report with a table in it, such as the coverage of each file, that somebody asked for.
+func tabled(text []byte) bool {
+	n := shapesOf(text)
+	return n.rows >= 25 && n.rows*4 >= n.lines
 }
 
 // kindOf looks at a text's lines. Most of them must agree.
@@ -75,12 +92,7 @@ func kindOf(text []byte) kind {
 	if k := document(text); k != kindNone {
 		return k
 	}
-	var n shapes
-	for line := range bytes.Lines(text) {
-		if line = bytes.TrimRight(line, " \t\r\n"); len(line) > 0 {
-			n.count(line)
-		}
-	}
+	n := shapesOf(text)
 	switch {
 	case n.lines == 0:
 		return kindNone
@@ -116,7 +128,10 @@ func (n *shapes) count(line []byte) {
 		n.events++
 	case len(fields) == 1 && !bytes.ContainsAny(line, ",;|"), longListing().Match(line) && len(fields) <= 12 && (line[0] < '0' || line[0] > '9' || len(fields) == 2):
 		n.names++
-	case columns(line) || figures(fields):
+	case columns(line, "|\t") || figures(fields):
+		n.figures++
+		n.rows++
+	case columns(line, ",;"):
 		n.figures++
 	case looksLikeCode(line):
 		n.code++
@@ -127,8 +142,8 @@ func (n *shapes) count(line []byte) {
 }
 
 // columns is true for a row of a table that is written with separators.
-func columns(line []byte) bool {
-	for _, sep := range []byte{',', ';', '\t', '|'} {
+func columns(line []byte, separators string) bool {
+	for _, sep := range []byte(separators) {
 		if n := bytes.Count(line, []byte{sep}); n >= 3 && len(line)/n < 40 {
 			return true
 		}

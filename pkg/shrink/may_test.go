@@ -14,7 +14,7 @@ func TestHowACommandAsks(t *testing.T) {
 			"git log | cat", "xargs grep foo < files", "find . | xargs wc -l", "ssh host 'ls -la /srv'", "docker exec web ls /srv", "kubectl get pods -o wide",
 			"for f in *; do head -3 $f; done", "if true; then ls; fi", "while read l; do grep $l f; done < x", "(cd a; ls)", "{ ls; pwd; }", "case x in x) ls;; esac",
 			"python3 -c 'print(1)'", "python3 - <<'EOF'\nprint(1)\nEOF", "node -e 'x()'", "python3 <<EOF\nprint(1)\nEOF", "perl -ne print x",
-			"npm test --help", "npm help", "make -n", "cargo tree", "go doc fmt", "gh pr diff 3", "terraform show", "env", "psql -c 'select 1'",
+			"npm test --help", "pytest --collect-only -q", "jest --listTests", "go test -list . ./...", "go test -bench=. ./...", "cargo bench", "go tool cover -func c.out", "npm help", "make -n", "cargo tree", "go doc fmt", "gh pr diff 3", "terraform show", "env", "psql -c 'select 1'",
 			"echo \"$(cat f)\"", "echo a; echo b", "true", "for i in 1 2; do echo $i; done", "function f() { ls; }; f", "if [", "unterminated 'quote", "", "x=1",
 		},
 		forContent: {

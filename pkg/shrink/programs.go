@@ -34,7 +34,7 @@ var gitWork = set("clone", "fetch", "pull", "push", "gc", "fsck", "submodule", "
 
 // readers are words that make other tools print content: `gh pr diff`, `kubectl get`, `cargo tree`.
 var readers = set("diff", "show", "view", "cat", "get", "describe", "list", "ls", "inspect", "config", "blame", "grep", "search", "info",
-	"help", "doc", "env", "tree", "freeze", "outdated", "metadata", "status", "history", "top", "ps", "images", "explain", "version", "query", "dump", "export")
+	"help", "doc", "env", "tree", "freeze", "outdated", "metadata", "status", "history", "top", "ps", "images", "explain", "version", "query", "dump", "export", "tool")
 
 // readerTools are programs whose first words decide.
 var readerTools = set("gh", "glab", "docker", "podman", "docker-compose", "kubectl", "helm", "aws", "gcloud", "az", "terraform", "npm", "yarn", "pnpm", "cargo", "pip", "pip3", "uv",
@@ -62,7 +62,7 @@ func kindOfCall(words []string) asked {
 	}
 	name, args := strings.TrimSuffix(path.Base(words[0]), ".exe"), words[1:]
 	switch {
-	case slices.Contains(args, "--help") || slices.Contains(args, "--version") || len(args) == 1 && (args[0] == "-h" || args[0] == "-V" || args[0] == "help"):
+	case slices.ContainsFunc(args, lists), len(args) == 1 && (args[0] == "-h" || args[0] == "-V" || args[0] == "help"):
 		return forLines
 	case name == "git":
 		if gitWork[firstWord(args)] {
@@ -85,6 +85,15 @@ func kindOfCall(words []string) asked {
 		return forLines
 	}
 	return carried(name, args)
+}
+
+// lists is true for an argument that asks any program for a list, a help text or figures instead of its work.
+func lists(a string) bool {
+	switch a {
+	case "--help", "--version", "--collect-only", "--co", "--dry-run", "--tree", "--show-only", "-list", "--gtest_list_tests", "bench", "benchmark":
+		return true
+	}
+	return strings.HasPrefix(a, "--list") || strings.HasPrefix(a, "-bench")
 }
 
 func inPlace(a string) bool { return strings.HasPrefix(a, "-i") || strings.HasPrefix(a, "--in-place") }

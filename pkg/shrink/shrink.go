@@ -4,6 +4,9 @@
 // → is it content rather than a report → is the reader sure → is it worth it → the shorter text under one
 // line that says what was folded and where all of it is.
 //
+// Results of Read are not touched: a file is read to see its lines, an edit may follow, and the client
+// pages long files itself and tells its model where the next page begins.
+//
 // Rules: the outcome is never altered: every failing test stays named, and a text that is not clearly
 // shorter is not used. What somebody asked to see line by line (grep, head, git diff, …) and what loses
 // its meaning in parts (source, diffs, JSON, listings, tables) passes through. No model is asked.
@@ -100,10 +103,10 @@ func (r *reading) use(p plan, mode string, large bool) bool {
 	switch {
 	case p.asked == forContent: // only a log, and only where the client would show no more than its first 2 KB
 		return large && (r.recognised() || k == kindLog && r.repeats())
-	case document(r.head) != kindNone || k == kindTable:
-		return false // a passing run with a coverage table was asked for the table
+	case document(r.head) != kindNone:
+		return false
 	case r.recognised():
-		return true
+		return !tabled(r.head)
 	case k != kindLog && k != kindNone:
 		return false
 	}

@@ -82,6 +82,7 @@ func TestWhatIsFolded(t *testing.T) {
 		{"CSV", "./export.sh", repeat(20_000, "some name #,some place,#,#"), on, ""},
 		{"figures", "python3 stats.py", repeat(20_000, "row # 1.# 2.# 3.#"), on, ""},
 		{"a coverage table behind a run", "npm test", "TAP version 13\nok 1 - works\n1..1\n" + repeat(20_000, "src/file#.js  |  10 | 20 | 30 | 1-#"), on, ""},
+		{"a run among lists", "npm test", "TAP version 13\nok 1 - works\n1..1\n" + repeat(20_000, "INFO queue # has these workers: anna, bert, carl, dora, emil"), safe, "tap-stream"},
 		{"raw", "LEGWORK_RAW=1 npm test", tap(20_000), on, ""},
 		{"raw as a comment", "npm test # LEGWORK_RAW", tap(90_000), on, ""},
 		{"excepted", "cd web && npm test", tap(20_000), config.Shrink{Mode: "on", Except: []string{"npm *"}}, ""},

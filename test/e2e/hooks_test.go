@@ -82,6 +82,21 @@ func TestBashOutputShrinks(t *testing.T) {
 	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "case 0379 holds") {
 		t.Errorf("the whole text is not at %s: %v", path, err)
 	}
+	// The model may read it, and the text of an offload, without anybody's permission.
+	write(t, filepath.Join(c.Dir, "a.log"), "first\nsecond\n")
+	resume := "--resume=" + ev.Init().Get("session_id").Str
+	b = backend.New(t,
+		backend.Turn{Tools: []backend.Tool{{Name: "Read", Input: map[string]any{"file_path": path, "offset": 3, "limit": 2}}}},
+		backend.Turn{Tools: []backend.Tool{bash("tail -2 " + path)}},
+		backend.Turn{Tools: []backend.Tool{offloaded("tail -1 a.log")}})
+	c.Print(b.URL, "read it", resume, allow("offload"))
+	results = b.Results()
+	results = results[len(results)-3:]
+	for i, want := range []string{"case 0001 holds", "ok 380 - the last one", filepath.Join("tool-results", "legwork-")} {
+		if results[i].Error || !strings.Contains(results[i].Text, want) {
+			t.Errorf("%q is missing: error %v: %.500s", want, results[i].Error, results[i].Text)
+		}
+	}
 }
 
 // The end of a long failing run is gone before any hook sees it; the model is told, with the cures, and
@@ -100,11 +115,11 @@ func TestFailureIsExplained(t *testing.T) {
 	if !strings.Contains(last, "its real end is gone") || !strings.Contains(last, "BASH_MAX_OUTPUT_LENGTH=150000") {
 		t.Errorf("the model is not told: %.3000s", last)
 	}
-	c.Setenv("BASH_MAX_OUTPUT_LENGTH", "150000")
+	write(t, filepath.Join(c.Dir, ".claude", "settings.local.json"), `{"env":{"BASH_MAX_OUTPUT_LENGTH":"150000"}}`) // as set-up offers it
 	b = backend.New(t, backend.Turn{Tools: []backend.Tool{bash(run)}}, backend.Turn{Text: "done"})
 	c.Print(b.URL, "run it", "--allowedTools=Bash")
 	main = b.Main()
-	if last := main[len(main)-1].Text(); !strings.Contains(last, "not ok 1500 - the last one") {
+	if last := main[len(main)-1].Text(); !strings.Contains(last, "not ok 1500 - the last one") || !strings.Contains(last, "its end are complete") {
 		t.Errorf("the real end is missing: %.3000s", last)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -117,6 +118,9 @@ func New(t testing.TB, turns ...Turn) *Server {
 	s := &Server{turns: turns, stop: make(chan struct{})}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	s.URL = s.http.URL
+	if addr, ok := s.http.Listener.Addr().(*net.TCPAddr); ok {
+		s.replies = addr.Port * 1000 // a resumed session holds the ids of both servers
+	}
 	t.Cleanup(func() {
 		close(s.stop)
 		s.http.CloseClientConnections()
