@@ -45,6 +45,8 @@ var sections = []section{
 	{"Start, stop and size", startAndStop},
 	{"Sizes of the binaries", binarySizes},
 	{"A command that prints 500 MB", bigOutput},
+	{"What the hooks add to a Bash call", hookRows},
+	models, reading, pages, shimRows, ledgerRows,
 }
 
 // lab holds what all measurements need.
