@@ -2,6 +2,7 @@ package claudecode
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,4 +106,18 @@ func UserTurn(text string) ([]byte, error) {
 		"type": "user", "message": map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": text}}},
 	})
 	return append(line, '\n'), err
+}
+
+// ConfigDir is the client's own configuration folder under an environment.
+func ConfigDir(env []string) string {
+	if dir := variable(env, "CLAUDE_CONFIG_DIR"); dir != "" {
+		return dir
+	}
+	return filepath.Join(homeOf(env), ".claude")
+}
+
+// HasSession tells whether a session is kept in a configuration folder, so that it can be resumed.
+func HasSession(configDir, id string) bool {
+	found, err := filepath.Glob(filepath.Join(configDir, "projects", "*", id+".jsonl"))
+	return err == nil && len(found) > 0
 }

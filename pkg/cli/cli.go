@@ -42,7 +42,7 @@ func root() *command {
 legwork offload --file server.log:1-5000 'when did the first timeout happen?'
 legwork models`,
 		subs: []*command{
-			offloadCommand(), researchCommand(), delegateCommand(), digestCommand(), extractCommand(), modelsCommand(), completeCommand(), configureCommand(), trustCommand(),
+			offloadCommand(), researchCommand(), delegateCommand(), agentCommand(), jobsCommand(), superviseCommand(), digestCommand(), extractCommand(), modelsCommand(), completeCommand(), configureCommand(), trustCommand(),
 			rawCommand(), shimCommand(), benchCommand(), mcpCommand(), versionCommand(), hookCommand(),
 		},
 	}
@@ -104,9 +104,9 @@ func exitCode(ctx context.Context, err error) int {
 	switch {
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case errors.As(err, &input), isInput(err), errors.Is(err, research.ErrRequest):
+	case errors.As(err, &input), isInput(err), errors.Is(err, research.ErrRequest), isAgentInput(err):
 		return exitUsage
-	case errors.As(err, &refused), isRefused(err):
+	case errors.As(err, &refused), isRefused(err), isAgentRefused(err):
 		return exitRefused
 	case errors.Is(err, research.ErrSearch), errors.Is(err, research.ErrPages):
 		return exitBackend

@@ -72,6 +72,8 @@ func runMCP(ctx context.Context, a *app, _ []string) error {
 		Verbs: &mcpserver.Verbs{
 			Offload: h.offload, Research: a.research, Delegate: a.delegateTool, Models: a.modelsText, Configure: a.configure, Complete: a.complete,
 			RegisterEndpoint: a.registerEndpoint, RegisterModel: a.registerModel, RequestModel: a.requestModel,
+			Agent: a.runAgentTool, ResumeJob: a.resumeTool, WaitJob: a.waitTool, JobStatus: a.statusTool, JobLog: a.logTool,
+			ListJobs: a.listTool, CancelJob: a.cancelTool,
 			Session: h.session, Shrink: h.shrink, Failure: h.failure, Permission: h.permission,
 		},
 	})

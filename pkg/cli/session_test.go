@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,8 +90,12 @@ func testBrokenOverMCP(t *testing.T) {
 		"local_complete": {"prompt": "p"}, "request_model": {"model": "m"}, "register_endpoint": {"name": "n", "base_url": "http://127.0.0.1:9"},
 		"register_model": {"name": "n"}, "delegate": {"target_file": "a.txt", "test_command": "true", "spec": "s"},
 	}
+	free := []string{"wait_job", "job_status", "job_log", "list_jobs", "cancel_job"} // of any configuration
 	for _, tool := range mcpserver.ToolNames() {
 		a := with[tool]
+		if slices.Contains(free, tool) {
+			continue
+		}
 		if a == nil {
 			a = args{}
 		}

@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"legwork/pkg/agent"
 	"legwork/pkg/config"
 	"legwork/pkg/llm"
 	"legwork/pkg/shim"
@@ -60,7 +59,7 @@ func (a *app) runShim(ctx context.Context, o shimOptions) error {
 	if err != nil {
 		return err
 	}
-	target, err := shimTarget(reg, choice, state)
+	target, err := agent.ShimTarget(reg, choice, state)
 	if err != nil {
 		return err
 	}
@@ -89,27 +88,6 @@ func (a *app) runShim(ctx context.Context, o shimOptions) error {
 		return err
 	}
 	return nil
-}
-
-// shimTarget fills in what the probe found out.
-func shimTarget(reg *llm.Registry, c llm.Choice, state string) (shim.Target, error) {
-	to, ok := reg.Target(c.Endpoint)
-	if !ok {
-		return shim.Target{}, fmt.Errorf("endpoint %s is gone", c.Endpoint)
-	}
-	t := shim.Target{
-		Name: c.Endpoint, BaseURL: to.Root, API: to.API, Host: to.Host, Header: to.Header, Kind: shim.Kind(c.Backend), Model: c.Model, Window: c.Window,
-		CountTokens: c.Backend == llm.LlamaCpp || c.Backend == llm.VLLM, TextOnly: c.Caps.Known && !c.Caps.Vision,
-		Learned: filepath.Join(state, "cache", "refused-"+url.PathEscape(c.Endpoint)+".json"),
-		Count: func(ctx context.Context, text string) (int, error) {
-			n, exact := reg.Count(ctx, c, text)
-			if !exact {
-				return 0, errors.New("the server does not count")
-			}
-			return n, nil
-		},
-	}
-	return t, os.MkdirAll(filepath.Dir(t.Learned), 0o700)
 }
 
 // printShim prints the environment for another terminal; the rest goes to stderr.

@@ -249,3 +249,17 @@ func (s *Store) Go(ctx context.Context, spec Spec, work func(ctx context.Context
 
 // Done is closed when the work of a job begun with Go has returned; nil for others.
 func (h *Handle) Done() <-chan struct{} { return h.done }
+
+// Amend changes the record of a job that is over: what was done with its result.
+func (s *Store) Amend(ctx context.Context, id string, change func(*Job)) (Job, error) {
+	var out Job
+	err := s.locked(ctx, id, func(job *Job) error {
+		if !job.State.Final() {
+			return fmt.Errorf("job %s is %s; wait for it or cancel it first: %w", id, job.State, ErrOver)
+		}
+		change(job)
+		out = *job
+		return nil
+	})
+	return out, err
+}

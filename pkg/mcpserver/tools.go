@@ -23,6 +23,14 @@ type Verbs struct {
 	RegisterModel    func(ctx context.Context, in ModelInput) (string, error)
 	RequestModel     func(ctx context.Context, model, why string) (string, error)
 
+	Agent     func(ctx context.Context, in AgentInput, progress func(string)) (string, error)
+	ResumeJob func(ctx context.Context, in ResumeInput, progress func(string)) (string, error)
+	WaitJob   func(ctx context.Context, id string, waitS *float64, progress func(string)) (string, error)
+	JobStatus func(ctx context.Context, id string) (string, error)
+	JobLog    func(ctx context.Context, in JobLogInput) (string, error)
+	ListJobs  func(ctx context.Context) (string, error)
+	CancelJob func(ctx context.Context, id string) (string, error)
+
 	// What the hooks call. Shrink returns nil to leave a result alone, Permission "" for no opinion.
 	Session    *Session
 	Shrink     func(ctx context.Context, in BashResult) (*Replacement, error)
@@ -39,6 +47,13 @@ func allTools() []tool {
 		define("offload_files", "Offload files to local model", readOnly, runOffloadFiles),
 		define("research", "Research on the web", hints{readOnly: true, openWorld: true}, runResearch),
 		define("delegate", "Delegate a file to local model", hints{destructive: true, openWorld: true}, runDelegate),
+		define("run_agent", "Run agent on local model", hints{destructive: true, openWorld: true}, runAgent),
+		define("resume_job", "Resume agent job", hints{destructive: true, openWorld: true}, runResume),
+		define("wait_job", "Wait for job", readOnly, runWait),
+		define("job_status", "Job status", readOnly, runStatus),
+		define("job_log", "Job log", readOnly, runLog),
+		define("list_jobs", "List jobs", readOnly, runList),
+		define("cancel_job", "Cancel job", hints{destructive: true, idempotent: true}, runCancel),
 		define("local_complete", "Ask local model", hints{}, runComplete),
 		define("list_models", "List local models", readOnly, runModels),
 		define("request_model", "Request local model", readOnly, runRequestModel),

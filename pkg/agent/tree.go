@@ -1,0 +1,159 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"legwork/pkg/repo"
+)
+
+// branchPrefix is where the branches of jobs are.
+const branchPrefix = "local-agent/"
+
+// settle decides where the session works and makes or reopens its worktree.
+func (r *run) settle(ctx context.Context) error {
+	r.dir = r.req.Dir
+	r.facts.Isolation = None
+	if r.req.Isolation == None {
+		return nil
+	}
+	opt := r.d.repo()
+	home, err := repo.Open(ctx, opt, r.req.Dir)
+	if err != nil {
+		if r.req.Isolation == Worktree {
+			return err
+		}
+		r.note("worked in place: %s", err)
+		return nil
+	}
+	rel, err := filepath.Rel(home.Top, realPath(r.req.Dir))
+	if err != nil {
+		return err
+	}
+	old := r.facts.Tree
+	if old != nil {
+		r.repo, r.tree, err = repo.Reopen(ctx, opt, old.ID)
+		if err != nil && !errors.Is(err, repo.ErrNoTree) {
+			return err
+		}
+	}
+	if r.tree == nil {
+		if err := r.makeTree(ctx, home, rel, old); err != nil {
+			return err
+		}
+	}
+	r.facts.Isolation = Worktree
+	r.shared = r.repo.Shared()
+	r.dir = filepath.Join(r.tree.Dir, rel)
+	if hooks := r.tree.HooksMissing(ctx); hooks != "" {
+		r.note("core.hooksPath %s does not exist in the worktree: no hook runs on commits made there", hooks)
+	}
+	return os.MkdirAll(r.dir, 0o755) //nolint:gosec // the user's folder, new in the commit
+}
+
+func realPath(p string) string {
+	if real, err := filepath.EvalSymlinks(p); err == nil {
+		return real
+	}
+	return p
+}
+
+// makeTree makes the worktree, at its old path when the job had one: the client keeps sessions by folder.
+func (r *run) makeTree(ctx context.Context, home *repo.Repo, rel string, old *Tree) error {
+	wish := repo.Wish{Purpose: Kind, Links: r.d.Config.Delegate.LinkDirs, Near: []string{filepath.ToSlash(rel)}}
+	if old != nil {
+		wish.ID = old.ID
+	}
+	r.h.Progress("making a worktree")
+	tree, err := home.Add(ctx, wish)
+	if err != nil {
+		return err
+	}
+	r.repo, r.tree = home, tree
+	branch, err := tree.Branch(ctx, branchPrefix+r.h.ID())
+	if err != nil {
+		return err
+	}
+	r.facts.Tree = &Tree{ID: tree.ID, Dir: tree.Dir, Branch: branch, Base: tree.Base()}
+	for _, n := range tree.Notes {
+		r.note("%s", n)
+	}
+	return errors.Join(tree.Persist(), r.h.SetFacts(r.facts))
+}
+
+// look notes what changed in the tree, by-products of test runs left out.
+func (r *run) look(ctx context.Context) error {
+	if r.tree == nil {
+		return nil
+	}
+	all, err := r.tree.Since(ctx)
+	if err != nil {
+		return fmt.Errorf("what the session changed: %w", err)
+	}
+	changes := slices.DeleteFunc(all, func(c repo.Change) bool { return c.Kind == "new" && byproduct(c.Path) })
+	r.changes = changes
+	r.facts.Files, err = r.tree.Stat(ctx, changes)
+	return err
+}
+
+// byproduct tells whether a new file is one that running tests leaves behind.
+func byproduct(p string) bool {
+	for part := range strings.SplitSeq(p, "/") {
+		if slices.Contains([]string{"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".nyc_output", ".coverage"}, part) {
+			return true
+		}
+	}
+	return slices.Contains([]string{".pyc", ".pyo"}, path.Ext(p))
+}
+
+// deliver applies what passed the gate, and gives the tree up: without changes it goes, else it stays.
+func (r *run) deliver(ctx context.Context, v verdict) error {
+	if r.tree == nil {
+		return nil
+	}
+	changed := r.shared.Diff(r.repo.Shared())
+	if len(changed) > 0 {
+		r.warn("hooks or settings of the repository itself were changed during the job: %s; look at them before anything else (nothing is applied)", strings.Join(changed, ", "))
+	}
+	if v.ending == Done && r.facts.Gate != nil && r.facts.Gate.Passed && len(r.changes) > 0 && len(changed) == 0 {
+		left, err := applyChanges(ctx, r.repo, r.tree, r.changes)
+		switch {
+		case err != nil:
+			r.note("not applied: %s", err)
+		case len(left) > 0:
+			r.note("links and files over 64 MB are not applied: %s", strings.Join(left, ", "))
+		}
+		r.facts.Applied = err == nil && len(left) == 0
+	}
+	if len(r.changes) > 0 && !r.facts.Applied {
+		return r.tree.Release()
+	}
+	return r.drop(ctx)
+}
+
+// drop removes the tree unless somebody locked it.
+func (r *run) drop(ctx context.Context) error {
+	err := r.tree.Remove(ctx)
+	if errors.Is(err, repo.ErrTreeLocked) {
+		r.note("%s", err)
+		return nil
+	}
+	r.facts.Tree.Gone = err == nil || errors.Is(err, fs.ErrNotExist)
+	return err
+}
+
+// applyChanges writes the changes of a tree to the checkout, all or none.
+func applyChanges(ctx context.Context, home *repo.Repo, tree *repo.Tree, changes []repo.Change) (left []string, err error) {
+	edits, left, err := tree.Edits(ctx, changes)
+	if err != nil {
+		return left, err
+	}
+	return left, home.Apply(ctx, tree, edits)
+}
