@@ -59,7 +59,9 @@ set "GOFLAGS="
 set "GOWORK=off"
 set "CGO_ENABLED=0"
 pushd "%LW_ROOT%" || exit /b 1
-go build -buildvcs=false -trimpath -ldflags "-s -w" -o "%LW_BUILD%" .\cmd\legwork 1>&2 <nul
+set "LW_FLAGS="
+if exist buildflags set /p LW_FLAGS=<buildflags
+go build -buildvcs=false -trimpath -ldflags "-s -w" %LW_FLAGS% -o "%LW_BUILD%" .\cmd\legwork 1>&2 <nul
 popd
 endlocal
 exit /b 0

@@ -77,6 +77,7 @@ func TestText(t *testing.T) {
 		{"back and forth", "abc\x1b[2D\x1b[2Cd", "abcd"},
 
 		{"D08 bad bytes", "\xff\xfe caf\xe9", "\uFFFD\uFFFD caf\uFFFD"},
+		{"D08 bad bytes and a NUL", "\xff\xfe caf\xe9 and\x00 more words\n", "\uFFFD\uFFFD caf\uFFFD and  more words\n"},
 		{"D08 cut character", "a\xe2\x82", "a\uFFFD\uFFFD"},
 		{"D08 surrogate half", "a\xed\xa0\x80b", "a\uFFFD\uFFFD\uFFFDb"},
 		{"D08 8-bit text with C1 codes", "\x93quoted\x94", "\uFFFDquoted\uFFFD"},

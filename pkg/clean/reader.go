@@ -81,7 +81,7 @@ func (r *Reader) clean(b []byte, last bool) int {
 }
 
 // begin looks for a byte order mark in the first n bytes. FF FE alone proves nothing (a stray byte pair in front of
-// 8-bit text reads the same), so UTF-16 must also show the NULs that its blanks and newlines have.
+// 8-bit text reads the same), so the bytes after it must look like UTF-16 too.
 func (r *Reader) begin(n int, err error) (int, error) {
 	r.begun = true
 	for n < 3 && err == nil && bytes.HasPrefix([]byte("\xef\xbb\xbf"), r.in[:n]) || n == 1 && err == nil && r.in[0] >= 0xfe {
@@ -101,7 +101,7 @@ func (r *Reader) begin(n int, err error) (int, error) {
 		m, err = r.readBlock(r.in[n:], sampleSize-n)
 		n += m
 	}
-	if bytes.IndexByte(r.in[2:n], 0) < 0 {
+	if !looksWide(r.in[2:n], big) {
 		return n, err
 	}
 	r.wide = &utf16Decoder{big: big}
@@ -110,6 +110,25 @@ func (r *Reader) begin(n int, err error) (int, error) {
 		r.c.st.Encoding = "utf-16be"
 	}
 	return copy(r.in, r.in[2:n]), err
+}
+
+// looksWide says whether b can be UTF-16: its blanks and newlines have a NUL for a high byte, and units of two ASCII
+// characters, of which 8-bit text consists, are few even in Chinese.
+func looksWide(b []byte, big bool) bool {
+	high := 1
+	if big {
+		high = 0
+	}
+	nul, ascii, units := 0, 0, len(b)/2
+	for i := 0; i+1 < len(b); i += 2 {
+		switch {
+		case b[i+high] == 0 && b[i+1-high] != 0:
+			nul++
+		case plain[b[i]] && plain[b[i+1]]:
+			ascii++
+		}
+	}
+	return nul > 0 && 2*ascii < units
 }
 
 // readBlock reads until at least least bytes are there or the source has ended.

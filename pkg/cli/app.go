@@ -138,7 +138,7 @@ func (a *app) offload(ctx context.Context, req offload.Request, progress func(st
 		req.Dir = a.dir()
 	}
 	req.Roots = append(req.Roots, req.Dir)
-	if root := cfg.Project.Root; root != "" {
+	if root := cfg.Project.Root; root != "" && root != req.Dir {
 		req.Roots = append(req.Roots, root)
 	}
 	deps := offload.Deps{

@@ -21,6 +21,7 @@ func benchCommand() *command {
 func benchDigest() *command {
 	return &command{
 		name: "digest", short: "Score the reading of test output against a folder of NAME.out and NAME.json.",
+		example: `legwork bench digest --set runner-output --misses`,
 		bind: func(fs *pflag.FlagSet) runFunc {
 			set := fs.String("set", "", "`DIR` of the set")
 			misses := fs.Bool("misses", false, "list every difference")
@@ -50,6 +51,7 @@ func benchDigest() *command {
 func benchEvidence() *command {
 	return &command{
 		name: "evidence", short: "Score which of the lines that answer a question the reader keeps within a budget.",
+		example: `legwork bench evidence --set bench/evidence --budget 2000`,
 		bind: func(fs *pflag.FlagSet) runFunc {
 			set := fs.String("set", "", "`DIR` of the set, with questions.jsonl")
 			missed := fs.Bool("missed", false, "list the questions that lost evidence")
@@ -78,6 +80,7 @@ func benchEvidence() *command {
 func benchExtract() *command {
 	return &command{
 		name: "extract", short: "Score the reading of pages against a folder of source.html and expected.html.",
+		example: `legwork bench extract --set pages`,
 		bind: func(fs *pflag.FlagSet) runFunc {
 			set := fs.String("set", "", "`DIR` of the set")
 			return func(ctx context.Context, a *app, _ []string) error {
@@ -98,6 +101,7 @@ func benchExtract() *command {
 func benchOffload() *command {
 	return &command{
 		name: "offload", short: "Ask questions with known answers through the real verb and the real model, and judge the replies.",
+		example: `legwork bench offload --set bench/evidence -n 10`,
 		bind: func(fs *pflag.FlagSet) runFunc {
 			set := fs.String("set", "", "`DIR` of the set, with questions.jsonl")
 			model := fs.String("model", "", "`MODEL` to use")

@@ -15,7 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
+	"slices"
 	"syscall"
 
 	"legwork/pkg/llm"
@@ -54,6 +54,9 @@ func Main(args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer app.close()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if word, _, _ := root().next(args); word == "" && slices.Contains(args, "--version") {
+		args = []string{"version"}
+	}
 	err := root().run(ctx, app, "", args)
 	if err == nil || errors.Is(err, errHelp) {
 		return exitDone
@@ -83,7 +86,7 @@ func (a *app) report(ctx context.Context, err error) int {
 		return ex.code
 	}
 	if usage, ok := errors.AsType[*usageError](err); ok {
-		fmt.Fprintf(a.stderr, "legwork: %s\nSee legwork %s --help.\n", usage.msg, strings.TrimPrefix(usage.cmd.name, "legwork"))
+		fmt.Fprintf(a.stderr, "legwork: %s\nSee %s --help.\n", a.redact(usage.msg), usage.path)
 		return exitUsage
 	}
 	code := exitCode(ctx, err)
@@ -101,6 +104,7 @@ func exitCode(ctx context.Context, err error) int {
 	var transport *llm.TransportError
 	var request *llm.RequestError
 	var timeout *llm.TimeoutError
+	var over *llm.OverflowError
 	switch {
 	case ctx.Err() != nil:
 		return exitInterrupted
@@ -112,7 +116,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitBackend
 	case errors.Is(err, llm.ErrNoServer), errors.As(err, &transport), errors.As(err, &request):
 		return exitBackend
-	case errors.As(err, &none):
+	case errors.As(err, &none), errors.As(err, &over):
 		return exitUsage
 	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
 		return exitTimeout

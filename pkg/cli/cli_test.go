@@ -170,8 +170,8 @@ func TestImport(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, "")
 	u.write("models.yaml", "endpoints:\n  box:\n    base_url: http://127.0.0.1:9\n    backend: vllm\nmodels:\n  coder:\n    notes: big\ndefaults:\n  model: coder\n")
-	u.want(0, "nothing was written", "configure", "import", filepath.Join(u.dir, "models.yaml"))
-	u.want(0, "config.local.yaml", "configure", "import", "--write", filepath.Join(u.dir, "models.yaml"))
+	u.want(0, "nothing was written", "configure", "import", filepath.Join(u.dir, "models.yaml"), "--dry-run")
+	u.want(0, "config.local.yaml", "configure", "import")
 	if out := u.want(0, "", "configure"); !strings.Contains(out, "http://127.0.0.1:9") {
 		t.Errorf("not taken over:\n%s", out)
 	}
@@ -197,7 +197,50 @@ func TestUsage(t *testing.T) {
 	u.want(exitUsage, "unknown flag", "offload", "--comand", "x", "q")
 	u.want(exitUsage, "unexpected argument", "offload", "--command", "x", "which", "test")
 	u.want(exitUsage, "unknown command", "bench", "nothing")
+	u.want(exitUsage, "unknown command", "ofload", "--help")
+	u.want(exitUsage, "See legwork raw clean --help", "raw", "clean", "a", "b")
+	u.want(0, "legwork raw clean", "help", "raw", "clean")
+	u.want(0, "Usage: legwork configure [COMMAND]", "configure", "--help")
+	u.want(0, "legwork ", "--version")
 	u.want(0, "\"version\"", "version", "--json")
+}
+
+// Every command shows how it is used.
+func TestEveryCommandHasExamples(t *testing.T) {
+	t.Parallel()
+	var walk func(path string, cmd *command)
+	walk = func(path string, cmd *command) {
+		if cmd.bind != nil && !strings.Contains(cmd.example, "legwork ") {
+			t.Errorf("%s has no example", path)
+		}
+		for _, sub := range cmd.subs {
+			walk(path+" "+sub.name, sub)
+		}
+	}
+	walk("legwork", root())
+}
+
+// With --json every command prints one object or list, and nothing else.
+func TestJSONEverywhere(t *testing.T) {
+	t.Parallel()
+	s := llmtest.NewLlamaServer(t, llmtest.Config{Models: []llmtest.Model{{ID: "tiny-coder"}}})
+	u := newUser(t, endpoint("gpu", s.URL))
+	u.write(".git/HEAD", "ref: refs/heads/main\n")
+	u.write(".legwork.yaml", "offload: {command_timeout: 5s}\n")
+	u.write("old.yaml", "models: {coder: {notes: big}}\n")
+	u.write("run.log", "ERROR: disk full\n")
+	for _, args := range [][]string{
+		{"offload", "--command", "echo hello", "what does it say?"},
+		{"complete", "hello"}, {"models"}, {"version"}, {"configure"}, {"configure", "--set", "offload.model=x"},
+		{"configure", "--unset", "offload.model"}, {"configure", "--unset", "offload.model"},
+		{"configure", "import", filepath.Join(u.dir, "old.yaml"), "--dry-run"}, {"configure", "import", filepath.Join(u.dir, "old.yaml")},
+		{"trust"}, {"trust", "--revoke"}, {"raw"}, {"raw", "clean", "--all"},
+		{"digest", filepath.Join(u.dir, "run.log")}, {"extract", filepath.Join(u.dir, "run.log")},
+	} {
+		if out, errText, code := u.run(append(args, "--json")...); code != 0 || !json.Valid([]byte(out)) || strings.Contains(out, "the-secret-key-1") {
+			t.Errorf("%v: exit %d\n%s%s", args, code, out, errText)
+		}
+	}
 }
 
 // The text of the session's start is short and names only tools that exist.

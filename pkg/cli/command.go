@@ -30,8 +30,8 @@ type runFunc func(ctx context.Context, a *app, args []string) error
 
 // usageError is a command line that cannot be understood; usage follows it.
 type usageError struct {
-	cmd *command
-	msg string
+	path string // the command as it was reached, "legwork configure import"
+	msg  string
 }
 
 func (e *usageError) Error() string { return e.msg }
@@ -55,9 +55,17 @@ var errHelp = errors.New("help")
 // run walks down the tree and runs the command that args name. path is how cmd was reached.
 func (cmd *command) run(ctx context.Context, a *app, path string, args []string) error {
 	path = strings.TrimSpace(path + " " + cmd.name)
-	sub, before, after := cmd.next(args)
-	if sub != nil {
-		return sub.run(ctx, a, path, append(before, after...))
+	word, before, after := cmd.next(args)
+	if word == "help" && cmd.bind == nil {
+		return cmd.run(ctx, a, strings.TrimSuffix(strings.TrimSuffix(path, cmd.name), " "), append(append(before, after...), "--help"))
+	}
+	for _, sub := range cmd.subs {
+		if sub.name == word {
+			return sub.run(ctx, a, path, append(before, after...))
+		}
+	}
+	if word != "" && cmd.bind == nil {
+		return &usageError{path, fmt.Sprintf("unknown command %q; known: %s", word, strings.Join(cmd.names(), ", "))}
 	}
 	fs := pflag.NewFlagSet(cmd.name, pflag.ContinueOnError)
 	fs.SortFlags = false
@@ -74,42 +82,47 @@ func (cmd *command) run(ctx context.Context, a *app, path string, args []string)
 		cmd.help(a.stdout, path, own)
 		return errHelp
 	case err != nil:
-		return &usageError{cmd, err.Error()}
-	case run == nil && fs.NArg() > 0:
-		return &usageError{cmd, fmt.Sprintf("unknown command %q; known: %s", fs.Arg(0), strings.Join(cmd.names(), ", "))}
+		return &usageError{path, err.Error()}
 	case run == nil:
 		cmd.help(a.stdout, path, own)
 		return errHelp
 	case fs.NArg() < cmd.min:
-		return &usageError{cmd, fmt.Sprintf("%s: missing argument: %s %s", cmd.name, path, cmd.args)}
+		return &usageError{path, fmt.Sprintf("%s: missing argument: %s %s", cmd.name, path, cmd.args)}
 	case cmd.max >= 0 && fs.NArg() > cmd.max:
-		return &usageError{cmd, fmt.Sprintf("%s: unexpected argument %q (put text with blanks in quotes)", cmd.name, fs.Arg(cmd.max))}
+		return &usageError{path, fmt.Sprintf("%s: unexpected argument %q (put text with blanks in quotes)", cmd.name, fs.Arg(cmd.max))}
 	}
 	return run(ctx, a, fs.Args())
 }
 
-// next finds the sub-command in args: the first word that is neither a global flag nor its value.
-func (cmd *command) next(args []string) (sub *command, before, after []string) {
+// next finds the first word in args that is neither a global flag nor its value, where a command has
+// sub-commands, and what stands before and after it.
+func (cmd *command) next(args []string) (word string, before, after []string) {
 	if len(cmd.subs) == 0 {
-		return nil, nil, nil
+		return "", nil, nil
 	}
 	for i := 0; i < len(args); i++ {
 		switch word := args[i]; {
 		case word == "--":
-			return nil, nil, nil
+			return "", nil, nil
 		case word == "--config":
 			i++
 		case strings.HasPrefix(word, "-"):
-		default:
-			for _, s := range cmd.subs {
-				if s.name == word {
-					return s, append([]string{}, args[:i]...), args[i+1:]
-				}
+			if cmd.bind != nil && cmd.takesValue(word) {
+				i++
 			}
-			return nil, nil, nil
+		default:
+			return word, append([]string{}, args[:i]...), args[i+1:]
 		}
 	}
-	return nil, nil, nil
+	return "", nil, nil
+}
+
+// takesValue says that a flag of cmd's own is followed by its value.
+func (cmd *command) takesValue(word string) bool {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	cmd.bind(fs)
+	f := fs.Lookup(strings.TrimLeft(word, "-"))
+	return f != nil && f.NoOptDefVal == ""
 }
 
 func (cmd *command) names() []string {
@@ -125,10 +138,13 @@ func (cmd *command) names() []string {
 // help prints the command's page.
 func (cmd *command) help(w io.Writer, path, flags string) {
 	usage := path
-	if len(cmd.subs) > 0 {
+	switch {
+	case len(cmd.subs) > 0 && cmd.bind != nil:
+		usage += " [COMMAND]"
+	case len(cmd.subs) > 0:
 		usage += " COMMAND"
 	}
-	fmt.Fprintf(w, "Usage: %s [flags] %s\n\n%s\n", usage, cmd.args, cmd.short)
+	fmt.Fprintf(w, "Usage: %s\n\n%s\n", strings.TrimSpace(usage+" [flags] "+cmd.args), cmd.short)
 	if len(cmd.subs) > 0 {
 		fmt.Fprint(w, "\nCommands:\n")
 		tw := tabwriter.NewWriter(w, 2, 2, 3, ' ', 0)

@@ -18,6 +18,8 @@ import (
 func modelsCommand() *command {
 	return &command{
 		name: "models", short: "Show what every endpoint serves now.",
+		example: `legwork models
+legwork models --json | jq '.[] | {name, state}'`,
 		bind: func(*pflag.FlagSet) runFunc { return runModels },
 	}
 }
@@ -30,7 +32,7 @@ func runModels(ctx context.Context, a *app, _ []string) error {
 	if a.global.json {
 		return a.printJSON(status)
 	}
-	a.printf("%s\n", a.redact(llm.Describe(status)))
+	a.printf("%s\n", a.describe(status))
 	for _, s := range status {
 		if s.State == llm.Up {
 			return nil
@@ -53,7 +55,11 @@ func (a *app) modelsText(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return a.redact(llm.Describe(status)), nil
+	return a.describe(status), nil
+}
+
+func (a *app) describe(status []llm.EndpointStatus) string {
+	return a.redact(strings.TrimRight(llm.Describe(status), "\n"))
 }
 
 // complete is the verb behind `legwork complete` and local_complete.
@@ -99,7 +105,7 @@ func (a *app) registerEndpoint(ctx context.Context, in mcpserver.EndpointInput) 
 	if err != nil {
 		return "", &offload.InputError{Msg: "register_endpoint: " + err.Error()}
 	}
-	return a.redact(appliedText(applied) + "\n" + llm.Describe([]llm.EndpointStatus{status})), nil
+	return a.redact(appliedText(applied)) + "\n" + a.describe([]llm.EndpointStatus{status}), nil
 }
 
 func (a *app) registerModel(ctx context.Context, in mcpserver.ModelInput) (string, error) {

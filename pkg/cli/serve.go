@@ -22,6 +22,8 @@ var version = "0.1.0"
 func versionCommand() *command {
 	return &command{
 		name: "version", short: "Print the version.",
+		example: `legwork version
+legwork version --json`,
 		bind: func(*pflag.FlagSet) runFunc {
 			return func(_ context.Context, a *app, _ []string) error { return a.printVersion() }
 		},
@@ -51,6 +53,8 @@ func builtinAutoUse() []string { return []string{"offload", "research"} }
 func mcpCommand() *command {
 	return &command{
 		name: "mcp", short: "Run the MCP server on stdio.",
+		example: `legwork mcp        # as Claude Code starts it; it ends when stdin does
+claude mcp add legwork -- legwork mcp`,
 		bind: func(*pflag.FlagSet) runFunc { return runMCP },
 	}
 }
@@ -104,6 +108,7 @@ func hookCommand() *command {
 		name: "hook", short: "Called by Claude Code's hooks.", hidden: true,
 		subs: []*command{{
 			name: "session-start", short: "Print the reminder for the start of a session.",
+			example: `legwork hook session-start`,
 			bind: func(*pflag.FlagSet) runFunc {
 				return func(_ context.Context, a *app, _ []string) error { return a.sessionStart() }
 			},

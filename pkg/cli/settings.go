@@ -20,7 +20,7 @@ func configureCommand() *command {
 		example: `legwork configure
 legwork configure --set offload.model=qwen3-coder --set research.sources=8
 legwork configure --unset offload.model --scope project
-legwork configure import ~/models.yaml`,
+legwork configure import`,
 		bind: func(fs *pflag.FlagSet) runFunc {
 			set := fs.StringArray("set", nil, "change a setting, as `KEY=VALUE`; may be repeated")
 			unset := fs.StringArray("unset", nil, "give up the setting `KEY`; may be repeated")
@@ -34,22 +34,25 @@ legwork configure import ~/models.yaml`,
 }
 
 func (a *app) runConfigure(ctx context.Context, set, unset []string, scope string) error {
-	if a.global.json && len(set)+len(unset) == 0 {
-		cfg, err := a.load()
+	if len(set)+len(unset) > 0 {
+		applied, err := a.change(ctx, set, unset, scope)
 		if err != nil {
 			return err
 		}
-		return a.printJSON(map[string]any{"settings": cfg.View(), "warnings": cfg.Warnings})
+		return a.printApplied(applied)
 	}
-	text, err := a.configure(ctx, set, unset, scope)
+	cfg, err := a.load()
 	if err != nil {
 		return err
 	}
-	a.printf("%s\n", text)
+	if a.global.json {
+		return a.printJSON(map[string]any{"settings": cfg.View(), "warnings": cfg.Warnings})
+	}
+	a.printf("%s\n", a.redact(settingsText(cfg)))
 	return nil
 }
 
-// configure is the verb behind `legwork configure` and the tool of that name.
+// configure is the tool of that name.
 func (a *app) configure(ctx context.Context, set, unset []string, scope string) (string, error) {
 	if len(set)+len(unset) == 0 {
 		cfg, err := a.load()
@@ -58,18 +61,25 @@ func (a *app) configure(ctx context.Context, set, unset []string, scope string) 
 		}
 		return a.redact(settingsText(cfg)), nil
 	}
-	changes, err := parseChanges(set, unset)
+	applied, err := a.change(ctx, set, unset, scope)
 	if err != nil {
-		return "", err
-	}
-	applied, err := config.Apply(ctx, a.options(), config.Scope(scope), changes)
-	if err != nil {
-		return "", &offload.InputError{Msg: err.Error()}
-	}
-	if _, err := a.load(); err != nil {
 		return "", err
 	}
 	return a.redact(appliedText(applied)), nil
+}
+
+// change writes settings into the sidecar of the scope and reads the configuration again.
+func (a *app) change(ctx context.Context, set, unset []string, scope string) (config.Applied, error) {
+	changes, err := parseChanges(set, unset)
+	if err != nil {
+		return config.Applied{}, err
+	}
+	applied, err := config.Apply(ctx, a.options(), config.Scope(scope), changes)
+	if err != nil {
+		return config.Applied{}, &offload.InputError{Msg: err.Error()}
+	}
+	_, err = a.load()
+	return applied, err
 }
 
 func parseChanges(set, unset []string) ([]config.Change, error) {
@@ -125,44 +135,99 @@ func appliedText(ap config.Applied) string {
 	return strings.Join(out, "\n")
 }
 
+// written is an applied change as --json prints it.
+type written struct {
+	File     string   `json:"file"` // empty: nothing had to be written
+	Keys     []string `json:"keys"`
+	Warnings []string `json:"warnings"`
+}
+
+func asWritten(ap config.Applied) *written {
+	return &written{ap.File, append([]string{}, ap.Keys...), append([]string{}, ap.Warnings...)}
+}
+
+func (a *app) printApplied(ap config.Applied) error {
+	if a.global.json {
+		return a.printJSON(asWritten(ap))
+	}
+	a.printf("%s\n", a.redact(appliedText(ap)))
+	return nil
+}
+
 func importCommand() *command {
 	return &command{
-		name: "import", args: "FILE", min: 1, max: 1,
-		short: "Take over the configuration of an older tool (config.json of local-llm-worker, models.yaml of localagents).",
+		name: "import", args: "[FILE]", max: 1,
+		short: "Take over the settings of an older tool: config.json of local-llm-worker, models.yaml of localagents.",
+		example: `legwork configure import                          # where those tools keep it
+legwork configure import ~/old/models.yaml --dry-run`,
 		bind: func(fs *pflag.FlagSet) runFunc {
-			write := fs.Bool("write", false, "write the settings; without it they are only shown")
-			return func(ctx context.Context, a *app, args []string) error { return a.runImport(ctx, args[0], *write) }
+			dry := fs.Bool("dry-run", false, "only show what would be taken over")
+			return func(ctx context.Context, a *app, args []string) error {
+				file, err := a.importFrom(args)
+				if err != nil {
+					return &exitError{exitUsage, err}
+				}
+				return a.runImport(ctx, file, *dry)
+			}
 		},
 	}
 }
 
-func (a *app) runImport(ctx context.Context, file string, write bool) error {
+// importFrom is the file named, else the only one in the places of the older tools.
+func (a *app) importFrom(args []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	found := config.FindImports(a.options())
+	switch len(found) {
+	case 0:
+		return "", errors.New("no settings of localagents or local-llm-worker where those tools keep them; name the file")
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("several files could be taken over; name one: %s", strings.Join(found, ", "))
+}
+
+func (a *app) runImport(ctx context.Context, file string, dry bool) error {
 	plan, err := config.Import(file)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	a.printf("%s: %d settings\n", plan.Format, len(plan.Changes))
+	var done *written
+	if !dry {
+		applied, err := config.Apply(ctx, a.options(), config.ScopeUser, plan.Changes)
+		if err != nil {
+			return &exitError{exitUsage, err}
+		}
+		done = asWritten(applied)
+	}
+	keys := []string{} // values may be secrets of a file that is not loaded
 	for _, ch := range plan.Changes {
-		a.printf("  %s\n", ch.Key)
+		keys = append(keys, ch.Key)
+	}
+	if a.global.json {
+		return a.printJSON(map[string]any{"path": plan.Path, "format": plan.Format, "settings": keys, "notes": plan.Notes, "written": done})
+	}
+	a.printf("%s (%s): %d settings\n", plan.Path, plan.Format, len(keys))
+	for _, key := range keys {
+		a.printf("  %s\n", key)
 	}
 	for _, n := range plan.Notes {
 		a.printf("note: %s\n", n)
 	}
-	if !write {
-		a.printf("nothing was written; add --write to take them over\n")
+	if done == nil {
+		a.printf("nothing was written\n")
 		return nil
 	}
-	applied, err := config.Apply(ctx, a.options(), config.ScopeUser, plan.Changes)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	a.printf("%s\n", a.redact(appliedText(applied)))
+	a.printf("%s\n", a.redact(appliedText(config.Applied(*done))))
 	return nil
 }
 
 func trustCommand() *command {
 	return &command{
 		name: "trust", short: "Let this project's configuration, as it is now, redirect traffic.",
+		example: `legwork trust
+legwork trust --revoke`,
 		bind: func(fs *pflag.FlagSet) runFunc {
 			revoke := fs.Bool("revoke", false, "take the trust back")
 			return func(ctx context.Context, a *app, _ []string) error {
@@ -180,9 +245,12 @@ func (a *app) runRevoke(ctx context.Context) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	if had {
+	switch {
+	case a.global.json:
+		return a.printJSON(map[string]bool{"revoked": had})
+	case had:
 		a.printf("trust taken back\n")
-	} else {
+	default:
 		a.printf("this project was not trusted\n")
 	}
 	return nil
@@ -192,6 +260,9 @@ func (a *app) runTrust(ctx context.Context) error {
 	files, err := config.Trust(ctx, a.options())
 	if err != nil {
 		return &exitError{exitUsage, err}
+	}
+	if a.global.json {
+		return a.printJSON(files)
 	}
 	for _, f := range files {
 		a.printf("trusted as it is now: %s\n", f.Path)
@@ -205,18 +276,25 @@ func (a *app) runTrust(ctx context.Context) error {
 func rawCommand() *command {
 	return &command{
 		name: "raw", short: "List and clean the kept output of commands.",
+		example: `legwork raw
+legwork offload --raw rk3x7abq 'what was the first warning?'
+legwork raw clean --all`,
 		bind: func(*pflag.FlagSet) runFunc {
 			return func(_ context.Context, a *app, _ []string) error { return a.listRaw() }
 		},
 		subs: []*command{
 			{
 				name: "list", short: "List the kept outputs, newest first.",
+				example: `legwork raw list
+legwork raw list --json`,
 				bind: func(*pflag.FlagSet) runFunc {
 					return func(_ context.Context, a *app, _ []string) error { return a.listRaw() }
 				},
 			},
 			{
 				name: "clean", args: "[ID]", max: 1, short: "Delete one kept output, or all.",
+				example: `legwork raw clean rk3x7abq
+legwork raw clean --all`,
 				bind: func(fs *pflag.FlagSet) runFunc {
 					all := fs.Bool("all", false, "delete all kept outputs")
 					return func(_ context.Context, a *app, args []string) error {
@@ -269,6 +347,9 @@ func (a *app) cleanRaw(id string) error {
 		}
 	}
 	n, bytes := store.Remove(id)
+	if a.global.json {
+		return a.printJSON(map[string]int64{"removed": int64(n), "bytes": bytes})
+	}
 	a.printf("%d kept outputs removed, %d bytes\n", n, bytes)
 	return nil
 }

@@ -164,10 +164,10 @@ type Project struct {
 
 // ProjectFile is one file of the project layer.
 type ProjectFile struct {
-	Path    string
-	Trusted bool
+	Path    string `json:"path"`
+	Trusted bool   `json:"trusted"`
 	// Ignored lists the keys that were not used because the file is not trusted.
-	Ignored []string
+	Ignored []string `json:"ignored"`
 }
 
 // Origin says where a value came from. The zero Origin is the built-in default.
