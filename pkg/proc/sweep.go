@@ -49,11 +49,14 @@ func Sweep(dir string) (int, error) {
 		if err1 != nil || err2 != nil || Alive(owner) {
 			continue
 		}
-		n, err := KillTree(child)
-		if err != nil {
-			return killed, err
+		// A child that was over before it could be looked at has no start time, and nothing to end.
+		if child.Start != 0 {
+			n, err := KillTree(child)
+			if err != nil {
+				return killed, err
+			}
+			killed += n
 		}
-		killed += n
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return killed, fmt.Errorf("sweep children of earlier servers: %w", err)
 		}

@@ -148,6 +148,9 @@ func Sweep(ctx context.Context, opt Options, age time.Duration) (Swept, error) {
 	}
 	var errs []error
 	for _, e := range list {
+		if !e.IsDir() {
+			dropOrphan(opt.treesDir(), e)
+		}
 		if !e.IsDir() || ctx.Err() != nil {
 			continue
 		}
@@ -171,6 +174,29 @@ func Sweep(ctx context.Context, opt Options, age time.Duration) (Swept, error) {
 		_ = lock.Unlock()
 	}
 	return s, errors.Join(errs...)
+}
+
+// orphanAge is when a lock file without a tree is left over for certain: its owner makes the tree within
+// microseconds.
+const orphanAge = time.Minute
+
+// dropOrphan removes the lock file of a tree that is gone.
+func dropOrphan(dir string, e fs.DirEntry) {
+	id, ok := strings.CutSuffix(e.Name(), ".lock")
+	st, err := e.Info()
+	if !ok || err != nil || time.Since(st.ModTime()) < orphanAge {
+		return
+	}
+	for _, home := range []string{id, trashPrefix + id} {
+		if _, err := os.Lstat(filepath.Join(dir, home)); err == nil {
+			return
+		}
+	}
+	path := filepath.Join(dir, e.Name())
+	if lock, err := fsx.TryLock(path); err == nil {
+		_ = os.Remove(path)
+		_ = lock.Unlock()
+	}
 }
 
 func sweepOne(ctx context.Context, opt Options, home string, age time.Duration) (gone bool, err error) {
