@@ -71,7 +71,7 @@ func (l *lab) gobenches(list ...gobench) ([]row, error) {
 			}
 			got -= base
 		}
-		g.row.how = fmt.Sprintf("`%s` of pkg/%s", strings.TrimPrefix(g.name, "Benchmark"), g.pkg)
+		g.how = fmt.Sprintf("`%s` of pkg/%s", strings.TrimPrefix(g.name, "Benchmark"), g.pkg)
 		g.got = got * g.scale
 		rows = append(rows, g.row)
 	}
