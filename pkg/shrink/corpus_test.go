@@ -43,7 +43,7 @@ func corpus(t *testing.T) []record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer z.Close()
+	defer func() { _ = z.Close() }()
 	names, err := fs.Glob(z, "*.json")
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestCorpusThroughTheHook(t *testing.T) {
 		if r.Exit != 0 {
 			continue
 		}
-		for name, noise := range map[string]int{"alone": 0, "noisy": 200, "very noisy": 2000} {
+		for name, noise := range map[string]int{"alone": 0, "noisy": 200, "very noisy": 700} {
 			text := buildNoise(noise) + r.out
 			command, _, _ := strings.Cut(r.Command, " | ") // tail and the like would be left alone
 			o := result(t, command, text)
@@ -157,7 +157,7 @@ func TestCorpusOfFailures(t *testing.T) {
 		if r.Exit == 0 {
 			continue
 		}
-		for _, noise := range []int{0, 300, 2000} {
+		for _, noise := range []int{0, 300, 700} {
 			text := buildNoise(noise) + r.out
 			shown, whole := cutAsClient(r.Exit, text, 30_000)
 			got := shrink.Failure(r.Command, shown, 0)

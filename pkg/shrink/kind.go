@@ -35,8 +35,15 @@ func document(t []byte) kind {
 		prefix string
 		kind   kind
 	}{
-		{"diff --git ", kindDiff}, {"--- a/", kindDiff}, {"Index: ", kindDiff}, {"<?xml", kindMarkup}, {"<!DOCTYPE", kindMarkup}, {"<html", kindMarkup},
-		{"#!/", kindSource}, {"#include ", kindSource}, {"<?php", kindSource},
+		{"diff --git ", kindDiff},
+		{"--- a/", kindDiff},
+		{"Index: ", kindDiff},
+		{"<?xml", kindMarkup},
+		{"<!DOCTYPE", kindMarkup},
+		{"<html", kindMarkup},
+		{"#!/", kindSource},
+		{"#include ", kindSource},
+		{"<?php", kindSource},
 	} {
 		if bytes.HasPrefix(t, []byte(p.prefix)) {
 			return p.kind
@@ -163,8 +170,10 @@ func figures(fields [][]byte) bool {
 	return n >= 2 && n*2 >= len(fields)
 }
 
-var codeStart = []string{"//", "/*", "* ", "# ", "def ", "func ", "class ", "import ", "from ", "return", "if (", "for (", "while (", "const ", "let ", "var ",
-	"pub ", "fn ", "use ", "@", "package ", "#include", "#define", "export ", "type ", "struct ", "private ", "public ", "static ", "else", "try", "end"}
+var codeStart = []string{
+	"//", "/*", "* ", "# ", "def ", "func ", "class ", "import ", "from ", "return", "if (", "for (", "while (", "const ", "let ", "var ",
+	"pub ", "fn ", "use ", "@", "package ", "#include", "#define", "export ", "type ", "struct ", "private ", "public ", "static ", "else", "try", "end",
+}
 
 func looksLikeCode(line []byte) bool {
 	switch line[len(line)-1] {

@@ -29,7 +29,7 @@ func fakePlugin(t *testing.T) string {
 	}
 	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = mcp ] || exit 0\n%s=1 exec '%s' -test.run='^TestFakeServer$'\n", fakeServer, self)
 	file := filepath.Join(dir, "bin/prebuilt", "legwork-"+runtime.GOOS+"-"+runtime.GOARCH)
-	if err := os.WriteFile(file, []byte(script), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(file, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -257,9 +257,16 @@ var ruled = []struct {
 	command string
 	refused bool
 }{
-	{"sh ok.sh", false}, {"cat a.txt", false}, {"git status", false},
-	{"cat .env", true}, {"grep SECRET .env", true}, {"head -1 .env", true}, {"diff .env a.txt", true},
-	{"git push origin main", true}, {"git commit -m x --allow-empty", true}, {"touch made", true},
+	{"sh ok.sh", false},
+	{"cat a.txt", false},
+	{"git status", false},
+	{"cat .env", true},
+	{"grep SECRET .env", true},
+	{"head -1 .env", true},
+	{"diff .env a.txt", true},
+	{"git push origin main", true},
+	{"git commit -m x --allow-empty", true},
+	{"touch made", true},
 }
 
 // try runs the commands, each in a turn of its own, and checks that what is refused is refused.
