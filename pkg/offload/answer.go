@@ -146,9 +146,13 @@ func (c *call) extract(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.show(sel.Lines)
+	if c.asksAboutRun() { // it asked why, and the output does not say: the facts stand
+		c.res.By, c.res.Answer = ByParser, verdict(c.res.Run)
+		return nil
+	}
 	c.res.By, c.res.Answer, c.res.NotInText = ByReader, "", !sel.Answered && !c.asksInGeneral()
 	c.beyondRules()
-	c.show(sel.Lines)
 	return nil
 }
 

@@ -27,8 +27,10 @@ func (c *call) mask(text string) string { return c.res.mask(text) }
 func (r *Result) Text() string {
 	var b strings.Builder
 	b.WriteString(r.facts() + "\n")
-	if r.Whole == "" {
-		b.WriteString(r.runText())
+	if text := r.runText(); r.Whole == "" {
+		b.WriteString(text)
+	} else if state, _, ok := strings.Cut(text, "\n"); ok {
+		b.WriteString(state + "\n") // what the text comes to is never left to the reader
 	}
 	r.writeAnswer(&b)
 	if r.Whole != "" {

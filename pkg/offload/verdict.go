@@ -49,7 +49,7 @@ func (c *call) asksAboutRun() bool {
 	}
 	switch {
 	case re.tests.MatchString(q):
-		return ranTests(run)
+		return ranTests(run) || (c.res.Ran != nil && run.State == runners.StateDidNotFinish)
 	case counts && !re.fails.MatchString(q):
 		return false
 	case re.builds.MatchString(q):
@@ -64,7 +64,7 @@ func (c *call) asksAboutRun() bool {
 func ranTests(r *runners.Result) bool {
 	n := r.Tests
 	return n.Passed != nil || n.Failed != nil || n.Errors != nil || n.Skipped != nil || len(r.Suites) > 0 ||
-		r.State == runners.StateNoTests || (len(r.Failures) > 0 && r.Failures[0].ID != "")
+		r.State == runners.StateNoTests || r.State == runners.StatePassed || (len(r.Failures) > 0 && r.Failures[0].ID != "")
 }
 
 // answerFromRun answers "which test fails?" from the parsed result, so that a green run never yields a
@@ -122,6 +122,9 @@ func verdict(r *runners.Result) string {
 	n := len(r.Failures)
 	switch r.State {
 	case runners.StatePassed:
+		if r.Tests.Passed == nil && r.Tests.Failed == nil {
+			return "nothing failed"
+		}
 		return "no test failed"
 	case runners.StateNoTests:
 		return "no test ran"
