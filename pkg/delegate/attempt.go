@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -107,10 +108,10 @@ func (w *work) with(ctx context.Context, m llm.Choice) (done bool, err error) {
 	w.history = nil
 	for p.asked < c.req.Attempts {
 		kind, temp := p.next(c.best)
-		turns := []turn{{kind: kind, temperature: temp, seed: w.attempt + 1}}
+		turns := []turn{{kind: kind, temperature: temp, seed: seed()}}
 		if p.asked == 0 && kind == kindFirst {
-			for i := 1; i < min(c.req.Candidates, max(1, m.Slots)); i++ {
-				turns = append(turns, turn{kind: kindFirst, temperature: p.fresh, seed: w.attempt + 1 + 100*i})
+			for range min(c.req.Candidates, max(1, m.Slots)) - 1 {
+				turns = append(turns, turn{kind: kindFirst, temperature: p.fresh, seed: seed()})
 			}
 		}
 		f, progress, err := w.draw(ctx, m, p, turns)
@@ -133,6 +134,9 @@ func (w *work) with(ctx context.Context, m llm.Choice) (done bool, err error) {
 	}
 	return false, nil
 }
+
+// seed is another one for every turn, so that the same call again is another draw; the transcript has it.
+func seed() int { return int(rand.Int32()) } //nolint:gosec // no secret
 
 // turn is one question to the model.
 type turn struct {
@@ -192,9 +196,9 @@ func (w *work) draw(ctx context.Context, m llm.Choice, p *plan, turns []turn) (o
 // ask sends one turn.
 func (c *call) ask(ctx context.Context, m llm.Choice, t turn, messages []llm.Message, attempt int) (*llm.Answer, error) {
 	c.notes.prompt(attempt, t, m.Model, messages)
-	temp, seed := t.temperature, t.seed
+	temp, draw := t.temperature, t.seed
 	ans, err := c.Models.Chat(ctx, llm.Request{
-		Choice: m, Messages: messages, Temperature: &temp, Seed: &seed,
+		Choice: m, Messages: messages, Temperature: &temp, Seed: &draw,
 		OnProgress: func(p llm.Progress) { c.say("attempt %d: %s", attempt, p.Text) },
 	})
 	if err != nil {

@@ -81,7 +81,7 @@ func TestKilledAnywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Every part of a call gets its share of the kills, however fast the machine is just now.
-		after := time.Duration(float64(whole) * (float64(i) + rand.Float64()) / 30) //nolint:gosec // any spread will do
+		after := time.Duration(float64(whole) * (float64(i) + rand.Float64()) / 30)
 		s.child(t, max(after, time.Millisecond))
 		opt := repo.Options{StateDir: s.state, Env: s.env}
 		if _, err := proc.Sweep(filepath.Join(s.state, "children")); err != nil {
@@ -124,7 +124,7 @@ func TestKilledAnywhere(t *testing.T) {
 // how long it lived.
 func (s *site) child(t *testing.T, after time.Duration) time.Duration {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this test binary
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Dir, cmd.Env = s.dir, append(s.env, killedEnv+"="+s.dir)
 	cmd.Stderr = os.Stderr
 	start := time.Now()

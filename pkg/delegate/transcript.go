@@ -41,7 +41,7 @@ func (t *transcript) add(head, text string) {
 
 func (t *transcript) prompt(attempt int, u turn, model string, messages []llm.Message) {
 	for _, m := range messages {
-		t.add(fmt.Sprintf("attempt %d, %s turn, temperature %.1f, to %s: %s", attempt, u.kind, u.temperature, model, m.Role), m.Content)
+		t.add(fmt.Sprintf("attempt %d, %s turn, temperature %.1f, seed %d, to %s: %s", attempt, u.kind, u.temperature, u.seed, model, m.Role), m.Content)
 	}
 }
 
