@@ -42,7 +42,7 @@ func (r *run) runGate(ctx context.Context) (feedback string, err error) {
 	g.Ending, g.Passed, g.Failures = exit.String(), exit.OK(), nil
 	hint.Exit, hint.Signal, hint.TimedOut = &exit.Code, exit.Signal, exit.TimedOut
 	result := scan.Result(hint)
-	if g.Passed && result.State != runners.StateUnknown && result.State != runners.StatePassed {
+	if g.Passed && result.Runner != "" && result.State != runners.StateUnknown && result.State != runners.StatePassed {
 		// The command hides its status (`… | tail`), or ran no test at all.
 		g.Passed, g.Ending = false, fmt.Sprintf("%s, but the output says: %s", exit, strings.ReplaceAll(string(result.State), "_", " "))
 	}

@@ -41,6 +41,9 @@ const (
 	refused
 )
 
+// minWriting is how long the model must have written for its speed to mean something.
+const minWriting = 200 * time.Millisecond
+
 // Limits of what the transcript shows of one call.
 const (
 	maxShownInput  = 300
@@ -153,7 +156,7 @@ func (t *tally) record(r shim.Record) {
 		t.written += r.Usage.Output
 		t.writing += time.Duration((r.TotalMS - r.FirstMS) * float64(time.Millisecond))
 	}
-	if t.writing > 0 {
+	if t.writing > minWriting {
 		t.f.TokensPerSec = float64(int(10*float64(t.written)/t.writing.Seconds())) / 10
 	}
 	t.show(t.progress())

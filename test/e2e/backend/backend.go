@@ -102,12 +102,15 @@ type Result struct {
 // Server plays the model.
 type Server struct {
 	URL string
+	// Window is what it tells of its window, in tokens.
+	Window int
 
 	http *httptest.Server
 	stop chan struct{}
 
 	mu       sync.Mutex
 	turns    []Turn
+	answer   func(Request) Turn
 	requests []Request
 	replies  int
 }
@@ -115,7 +118,7 @@ type Server struct {
 // New starts a server on 127.0.0.1 that ends with the test.
 func New(t testing.TB, turns ...Turn) *Server {
 	t.Helper()
-	s := &Server{turns: turns, stop: make(chan struct{})}
+	s := &Server{Window: 131072, turns: turns, stop: make(chan struct{})}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	s.URL = s.http.URL
 	if addr, ok := s.http.Listener.Addr().(*net.TCPAddr); ok {
@@ -127,6 +130,13 @@ func New(t testing.TB, turns ...Turn) *Server {
 		s.http.Close()
 	})
 	return s
+}
+
+// Answer lets fn choose the turn of every request of the main loop, in place of the list.
+func (s *Server) Answer(fn func(Request) Turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = fn
 }
 
 // Requests are all requests so far, in order.
@@ -153,9 +163,14 @@ func (s *Server) Results() []Result {
 	if len(requests) == 0 {
 		return nil
 	}
+	return s.ResultsOf(requests[len(requests)-1])
+}
+
+// ResultsOf are the answers of tool calls that a request holds.
+func (*Server) ResultsOf(r Request) []Result {
 	names := map[string]string{}
 	var out []Result
-	messages := gjson.GetBytes(requests[len(requests)-1].Body, "messages")
+	messages := gjson.GetBytes(r.Body, "messages")
 	messages.ForEach(func(_, m gjson.Result) bool {
 		m.Get("content").ForEach(func(_, c gjson.Result) bool {
 			switch c.Get("type").Str {
@@ -184,12 +199,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodHead:
 	case strings.HasSuffix(req.Path, "/count_tokens"):
 		reply(w, http.StatusOK, fmt.Sprintf(`{"input_tokens":%d}`, len(body)/4))
+	case req.Path == "/v1/models":
+		reply(w, http.StatusOK, fmt.Sprintf(`{"object":"list","data":[{"id":"scripted-model","object":"model","owned_by":"llamacpp","meta":{"n_ctx":%d}}]}`, s.Window))
 	case req.Path != "/v1/messages":
 		reply(w, http.StatusNotFound, `{"type":"error","error":{"type":"not_found_error","message":"no such path"}}`)
 	case turn.Status != 0:
 		reply(w, turn.Status, turn.Body)
 	default:
-		s.answer(w, r, turn, message(turn, n, gjson.GetBytes(body, "model").Str), gjson.GetBytes(body, "stream").Bool())
+		s.write(w, r, turn, message(turn, n, gjson.GetBytes(body, "model").Str), gjson.GetBytes(body, "stream").Bool())
 	}
 }
 
@@ -199,7 +216,12 @@ func (s *Server) take(req Request) (Turn, int) {
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, req)
 	s.replies++
-	if !req.Main() || len(s.turns) == 0 {
+	switch {
+	case !req.Main():
+		return Turn{Text: "done"}, s.replies
+	case s.answer != nil:
+		return s.answer(req), s.replies
+	case len(s.turns) == 0:
 		return Turn{Text: "done"}, s.replies
 	}
 	turn := s.turns[0]
@@ -244,7 +266,7 @@ func message(t Turn, n int, model string) object {
 	}
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, t Turn, m object, stream bool) {
+func (s *Server) write(w http.ResponseWriter, r *http.Request, t Turn, m object, stream bool) {
 	events := &eventWriter{w: w, cut: t.Cut}
 	if stream {
 		w.Header().Set("Content-Type", "text/event-stream")
