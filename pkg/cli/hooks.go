@@ -4,9 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"legwork/pkg/claudecode"
 	"legwork/pkg/config"
@@ -21,6 +24,9 @@ import (
 type hooks struct {
 	app     *app
 	session *mcpserver.Session
+
+	mu     sync.Mutex
+	folded map[string]string // where the whole of a folded text is → the rule it was folded by
 }
 
 // shrink answers the hook after a successful Bash command.
@@ -29,6 +35,7 @@ func (h *hooks) shrink(ctx context.Context, in mcpserver.BashResult) (*mcpserver
 	if err != nil {
 		return nil, err
 	}
+	h.noteReread(ctx, cfg, in)
 	start := time.Now()
 	out := shrink.Output{
 		Command: in.Command, Stdout: in.Stdout, Stderr: in.Stderr, Persisted: in.Persisted, Dir: in.Dir,
@@ -55,7 +62,7 @@ func (h *hooks) whole(in mcpserver.BashResult) string {
 		return in.Persisted
 	}
 	text := shrink.Output{Stdout: in.Stdout, Stderr: in.Stderr}.Text()
-	name := fmt.Sprintf("legwork-%x.txt", sha256.Sum256([]byte(text)))
+	name := fmt.Sprintf(published+"%x.txt", sha256.Sum256([]byte(text)))
 	path, err := claudecode.PublishText(in.Transcript, text, name[:16]+".txt")
 	if err != nil {
 		h.app.log.Warn("shrink: the whole text could not be kept", "err", err)
@@ -65,20 +72,71 @@ func (h *hooks) whole(in mcpserver.BashResult) string {
 }
 
 func (h *hooks) record(ctx context.Context, cfg *config.Config, in mcpserver.BashResult, s *shrink.Shrunk, took time.Duration) {
+	h.mu.Lock()
+	if h.folded == nil {
+		h.folded = map[string]string{}
+	}
+	h.folded[s.Path] = s.Rule
+	h.mu.Unlock()
+	shown := int64(utf8.RuneCountInString(in.Stdout) + utf8.RuneCountInString(in.Stderr))
+	if in.Persisted != "" {
+		shown = s.Raw // of which the client would have shown a preview
+	}
+	h.append(ctx, cfg, ledger.Run{
+		Tool: ledger.ToolShrink, BaseTok: ledger.BaseCommand(shown, false), ClaudeTokIn: int64(llm.Estimate(s.Text)), RawBytes: s.Raw,
+		MS: took.Milliseconds(), Rule: s.Rule, Session: sessionOf(in.Transcript),
+	})
+}
+
+func (h *hooks) append(ctx context.Context, cfg *config.Config, run ledger.Run) {
 	state, err := config.StateHome(h.app.env)
 	if err != nil || !cfg.Store.Ledger {
 		return
 	}
-	base := int64(len(in.Stdout)+len(in.Stderr)) / 4
-	if in.Persisted != "" {
-		base = 550 // what the client shows of a long success
-	}
-	err = ledger.New(state).Append(ctx, ledger.Run{
-		Tool: "shrink", OK: true, Outcome: ledger.Done, BaseTok: base, ClaudeTokIn: int64(llm.Estimate(s.Text)), RawBytes: s.Raw,
-		MS: took.Milliseconds(), Project: cfg.Project.Root, Rule: s.Rule,
-	})
-	if err != nil {
+	run.OK, run.Outcome, run.Project = true, ledger.Done, cfg.Project.Root
+	if err := ledger.New(state).Append(ctx, run); err != nil {
 		h.app.log.Warn("run log", "err", err)
+	}
+}
+
+func sessionOf(transcript string) string {
+	return strings.TrimSuffix(filepath.Base(transcript), ".jsonl")
+}
+
+// ruleOf tells by which rule the text at a path was made shorter; offload's texts have none.
+func (h *hooks) ruleOf(path string) (rule string, ours bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if rule, ok := h.folded[path]; ok {
+		return rule, true
+	}
+	return "", strings.HasPrefix(filepath.Base(path), published) && filepath.Base(filepath.Dir(path)) == "tool-results"
+}
+
+// published is how the names of our files in the session's folder begin.
+const published = "legwork-"
+
+// reread counts what Claude fetches of a text that had been kept from it: that is no saving.
+func (h *hooks) reread(ctx context.Context, in mcpserver.ReadResult) {
+	rule, ours := h.ruleOf(in.Path)
+	cfg, err := h.app.load()
+	if err != nil || !ours {
+		return
+	}
+	h.append(ctx, cfg, ledger.Run{Tool: ledger.ToolReread, ClaudeTokIn: int64(llm.Estimate(in.Content)), Rule: rule, Session: sessionOf(in.Transcript)})
+}
+
+// noteReread does the same for a command that names such a text: tail, grep, cat.
+func (h *hooks) noteReread(ctx context.Context, cfg *config.Config, in mcpserver.BashResult) {
+	for word := range strings.FieldsFuncSeq(in.Command, func(r rune) bool { return strings.ContainsRune(" \t\n\"';|&<>()", r) }) {
+		if !filepath.IsAbs(word) {
+			continue
+		}
+		if rule, ours := h.ruleOf(word); ours {
+			tokens := ledger.BaseCommand(int64(utf8.RuneCountInString(in.Stdout)), false)
+			h.append(ctx, cfg, ledger.Run{Tool: ledger.ToolReread, ClaudeTokIn: tokens, Rule: rule, Session: sessionOf(in.Transcript)})
+			return
+		}
 	}
 }
 
@@ -131,14 +189,14 @@ func (h *hooks) offload(ctx context.Context, req offload.Request, progress func(
 	if id := mcpserver.ToolUse(ctx); id != "" && req.Command != "" && !h.session.WasAsked(id, req.Command) {
 		rules := claudecode.LoadRules(claudecode.Place{Dir: h.app.dir(), Env: h.app.env})
 		if d := rules.Command(req.Command, "", h.app.dir()); d.Verdict == claudecode.Ask {
-			return nil, &offload.RefusedError{Msg: "refused: hooks are off, so nobody was asked. " + permissionReason(d)}
+			return nil, &offload.RefusedError{Msg: "refused: hooks are off or the permission hook failed, so nobody was asked. " + permissionReason(d)}
 		}
 	}
 	res, err := h.app.offload(ctx, req, progress)
 	if err != nil || res.Path == "" {
 		return res, err
 	}
-	path, err := claudecode.Publish(h.session.Transcript(), res.Path, "legwork-"+res.Raw+".txt")
+	path, err := claudecode.Publish(h.session.Transcript(), res.Path, published+res.Raw+".txt")
 	if err != nil {
 		h.app.log.Warn("the whole text could not be put into the session's folder", "err", err)
 	} else if path != "" {

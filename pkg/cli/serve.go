@@ -78,7 +78,7 @@ func runMCP(ctx context.Context, a *app, _ []string) error {
 			RegisterEndpoint: a.registerEndpoint, RegisterModel: a.registerModel, RequestModel: a.requestModel,
 			Agent: a.runAgentTool, ResumeJob: a.resumeTool, WaitJob: a.waitTool, JobStatus: a.statusTool, JobLog: a.logTool,
 			ListJobs: a.listTool, CancelJob: a.cancelTool,
-			Session: h.session, Shrink: h.shrink, Failure: h.failure, Permission: h.permission,
+			Session: h.session, Shrink: h.shrink, Failure: h.failure, Permission: h.permission, Reread: h.reread,
 		},
 	})
 	if err != nil {

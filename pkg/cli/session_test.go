@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -140,6 +141,15 @@ func testFoldOverMCP(t *testing.T) {
 	rows, err := os.ReadFile(filepath.Join(u.dir, "state", "runs.jsonl"))
 	if err != nil || gjson.GetBytes(rows, "tool").Str != "shrink" || gjson.GetBytes(rows, "raw_bytes").Int() == 0 {
 		t.Errorf("run log: %s %v", rows, err)
+	}
+	// What is fetched of it after all is counted against the saving.
+	s.call("hook_reread", args{"path": files[0], "content": strings.Repeat("words ", 100), "transcript": transcript}, "")
+	s.call("hook_reread", args{"path": filepath.Join(u.dir, "other.txt"), "content": "x", "transcript": transcript}, "")
+	s.call("hook_shrink", args{"command": "tail -3 '" + files[0] + "' | cat", "stdout": strings.Repeat("words ", 100), "transcript": transcript}, "")
+	s.call("hook_shrink", args{"command": "cat " + filepath.Join(u.dir, "other.txt"), "stdout": "words", "transcript": transcript}, "")
+	rows, err = os.ReadFile(filepath.Join(u.dir, "state", "runs.jsonl"))
+	if n := bytes.Count(rows, []byte(`"tool":"reread"`)); err != nil || n != 2 || bytes.Count(rows, []byte(`"rule":"tap-stream"`)) != 3 {
+		t.Errorf("%d fetches are noted: %s %v", n, rows, err)
 	}
 	for name, in := range map[string]args{
 		"interrupted": {"interrupted": "true", "transcript": transcript}, "an image": {"is_image": "true", "transcript": transcript}, "no session": {"transcript": ""},

@@ -99,6 +99,20 @@ func runFailure(ctx context.Context, v *Verbs, in BashResult, _ func(string)) (s
 	return hookJSON("PostToolUseFailure", map[string]any{"additionalContext": text}, ""), nil
 }
 
+// ReadResult is the input of the hook after a file of the session's folder was read.
+type ReadResult struct {
+	Path       string `json:"path,omitempty"`
+	Content    string `json:"content,omitempty"`
+	Transcript string `json:"transcript,omitempty"`
+}
+
+// runReread notes that a text which had been made shorter was wanted after all. It changes nothing.
+func runReread(ctx context.Context, v *Verbs, in ReadResult, _ func(string)) (string, error) {
+	v.Session.note(in.Transcript, "", "")
+	v.Reread(ctx, in)
+	return "{}", nil
+}
+
 // PermissionInput is the input of the hook before one of our tools.
 type PermissionInput struct {
 	Command    string `json:"command,omitempty"`
@@ -109,8 +123,12 @@ type PermissionInput struct {
 }
 
 func runPermission(ctx context.Context, v *Verbs, in PermissionInput, _ func(string)) (string, error) {
-	v.Session.note(in.Transcript, in.ToolUse, in.Command)
+	v.Session.note(in.Transcript, "", "")
 	verdict, reason := v.Permission(ctx, in)
+	if err := ctx.Err(); err != nil {
+		return "", err // the client has gone on without us, so nobody was asked
+	}
+	v.Session.note("", in.ToolUse, in.Command)
 	if verdict == "" {
 		return "{}", nil
 	}

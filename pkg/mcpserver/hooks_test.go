@@ -11,8 +11,10 @@ import (
 
 // What the hooks answer is the client's JSON, and {} whenever the original is to stand.
 func testHooks(t *testing.T) {
+	read := ""
 	v := &Verbs{
 		Session: &Session{},
+		Reread:  func(_ context.Context, in ReadResult) { read = in.Path },
 		Shrink: func(_ context.Context, in BashResult) (*Replacement, error) {
 			switch in.Command {
 			case "fold":
@@ -26,8 +28,11 @@ func testHooks(t *testing.T) {
 		},
 		Failure: func(_ context.Context, in BashResult) string { return in.Error },
 		Permission: func(_ context.Context, in PermissionInput) (verdict, reason string) {
-			if in.Command == "" {
+			switch in.Command {
+			case "":
 				return "", ""
+			case "panic":
+				panic("boom")
 			}
 			return "ask", "why"
 		},
@@ -42,6 +47,7 @@ func testHooks(t *testing.T) {
 		{"hook_failure", `{}`, `{}`},
 		{"hook_permission", `{"command":"ls","tool_use":"t1"}`, `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask","permissionDecisionReason":"why"}}`},
 		{"hook_permission", `{}`, `{}`},
+		{"hook_reread", `{"path":"/s/a/tool-results/x.txt","content":"c","transcript":"/s/a.jsonl"}`, `{}`},
 	} {
 		p.send(call(1, c.tool, c.args, ""))
 		if m := p.recv(); m.text() != c.want || m.Result.IsError {
@@ -53,6 +59,13 @@ func testHooks(t *testing.T) {
 		if m := p.recv(); !m.Result.IsError { // which the client takes for no hook at all
 			t.Errorf("%s: %+v", args, m)
 		}
+	}
+	p.send(call(1, "hook_permission", `{"command":"panic","tool_use":"t3"}`, ""))
+	if m := p.recv(); !m.Result.IsError || v.Session.WasAsked("t3", "panic") {
+		t.Errorf("a hook that broke counts as a question put to the user: %+v", m)
+	}
+	if read != "/s/a/tool-results/x.txt" {
+		t.Errorf("read %q", read)
 	}
 	if got := v.Session.Transcript(); got != "/s/a.jsonl" {
 		t.Errorf("transcript %q", got)

@@ -77,7 +77,7 @@ func TestHooksFile(t *testing.T) {
 		}
 		return true
 	})
-	if calls != 3 {
+	if calls != 4 {
 		t.Errorf("%d hooks call the server", calls)
 	}
 }

@@ -36,6 +36,7 @@ type Verbs struct {
 	Shrink     func(ctx context.Context, in BashResult) (*Replacement, error)
 	Failure    func(ctx context.Context, in BashResult) string
 	Permission func(ctx context.Context, in PermissionInput) (verdict, reason string)
+	Reread     func(ctx context.Context, in ReadResult)
 }
 
 // allTools is every tool there is.
@@ -63,6 +64,7 @@ func allTools() []tool {
 		hook("hook_shrink", runShrink),
 		hook("hook_failure", runFailure),
 		hook("hook_permission", runPermission),
+		hook("hook_reread", runReread),
 	}
 }
 

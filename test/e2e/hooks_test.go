@@ -97,6 +97,10 @@ func TestBashOutputShrinks(t *testing.T) {
 			t.Errorf("%q is missing: error %v: %.500s", want, results[i].Error, results[i].Text)
 		}
 	}
+	rows, err := os.ReadFile(filepath.Join(c.Home, ".state/legwork/runs.jsonl"))
+	if n := strings.Count(string(rows), `"tool":"reread"`); err != nil || n != 2 {
+		t.Errorf("%d fetches of the whole text are counted: %v\n%s", n, err, rows)
+	}
 }
 
 // The end of a long failing run is gone before any hook sees it; the model is told, with the cures, and
