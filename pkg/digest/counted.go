@@ -137,6 +137,7 @@ func (c *counter) numbersBeside(line []byte) string {
 	eachField(line, func(f field) {
 		switch {
 		case len(out) >= 6:
+		case named[strings.ToLower(string(f.label))] && !c.q.names(wordHash(f.label), true): // "process 23517 detected deadlock"
 		case len(f.next) > 0 && c.q.names(wordHash(f.next), true):
 			out = append(out, string(f.raw)+" "+string(f.next))
 		case len(f.next) == 0 && len(f.label) > 0 && c.q.names(wordHash(f.label), true):
@@ -145,6 +146,11 @@ func (c *counter) numbersBeside(line []byte) string {
 	})
 	return strings.Join(out, ", ")
 }
+
+// named are words whose number is a name, not a count: what stands behind it says what that one did.
+var named = newSet("process pid ppid tid thread id uid gid user session connection conn transaction txn xid port line row page block " +
+	"job task worker node host shard partition replica channel slot core cpu gpu device disk attempt step stage phase test case run build " +
+	"version v release rev revision commit request req offset address status code signal exit error errno room rank table index key")
 
 // need is the words of the question that a counted line must hold: all that are in the text as they
 // stand. ok is false when a content word is not, for then there is nothing sure to count. No word at all
@@ -266,6 +272,9 @@ func (c *counter) frequent(r *reading) (Counted, bool) {
 		return Counted{}, false
 	}
 	slices.SortStableFunc(ks, func(a, b kind) int { return b.e.count - a.e.count })
+	if ks[0].e.count < 2 {
+		return Counted{}, false // nothing stands more than once
+	}
 	out := Counted{Kind: "most frequent", Value: ks[0].g.text, Rule: fmt.Sprintf("lines that read the same but for numbers, ids and paths; this kind stands %s times", thousands(ks[0].e.count))}
 	for _, k := range ks[:min(3, len(ks))] {
 		l := r.line(near(k.g.no, []byte(k.g.text), 0), wholeShown, k.g.score)

@@ -114,7 +114,10 @@ func (r *reading) mostFrequentValue(ctx context.Context) (Counted, bool, error) 
 		}
 		return values[a].first.no - values[b].first.no
 	})
-	about := "all lines that have one"
+	if need == 0 && lines*5 < r.d.lines {
+		return Counted{}, false, nil // about every line, yet few lines have such a value: it is another thing's name
+	}
+	about := "lines that have one"
 	if need != 0 {
 		about = "lines that hold all of " + r.count.spell(need)
 	}

@@ -83,9 +83,6 @@ func (f *finding) extra(k string, n int) {
 // worse raises the state to s if s outranks what is there.
 func (f *finding) worse(s State) { f.State = worst(f.State, s) }
 
-// num is a known count.
-//
-//go:fix inline
 // val is the count or 0 when unknown.
 func val(p *int) int {
 	if p == nil {

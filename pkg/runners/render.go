@@ -2,6 +2,7 @@ package runners
 
 import (
 	"fmt"
+	"path"
 	"strings"
 )
 
@@ -23,7 +24,13 @@ func (r *Result) Lines(o Render) []string {
 	}
 	out := []string{r.headline()}
 	left := o.Messages
+	said := map[string]bool{} // a file that does not load may stand there as suite and as error
 	for _, s := range r.Suites {
+		if key := fmt.Sprint(path.Base(s.File), s.Line, s.Message); s.Message != "" && said[key] {
+			continue
+		} else {
+			said[key] = true
+		}
 		out = append(out, failureLine(strings.TrimSpace(s.Kind+" "+s.Name), s.File, s.Line, s.Message, &left, o.Limit))
 	}
 	for i, f := range r.Failures {
@@ -37,6 +44,9 @@ func (r *Result) Lines(o Render) []string {
 		if o.IDs > 0 && i == o.IDs {
 			out = append(out, fmt.Sprintf("… and %d more errors", len(r.BuildErrors)-i))
 			break
+		}
+		if said[fmt.Sprint(path.Base(e.File), e.Line, e.Message)] {
+			continue
 		}
 		always := 1 // a compiler's message is all it says
 		out = append(out, failureLine("", e.File, e.Line, e.Message, &always, o.Limit))
