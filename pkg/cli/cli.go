@@ -58,10 +58,24 @@ func Main(args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		args = []string{"version"}
 	}
 	err := root().run(ctx, app, "", args)
+	app.hintWarnings(args)
 	if err == nil || errors.Is(err, errHelp) {
 		return exitDone
 	}
 	return app.report(ctx, err)
+}
+
+// hintWarnings says in one line that settings are not used, to those who run a command by hand.
+func (a *app) hintWarnings(args []string) {
+	word, _, _ := root().next(args)
+	if a.global.quiet || a.last == nil || len(a.last.Warnings) == 0 || slices.Contains([]string{"configure", "trust", "hook", "mcp"}, word) {
+		return
+	}
+	more := ""
+	if n := len(a.last.Warnings) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more: legwork configure)", n)
+	}
+	fmt.Fprintf(a.stderr, "legwork: settings: %s%s\n", a.redact(a.last.Warnings[0].String()), more)
 }
 
 // exitError ends a command with a code; a nil Err prints nothing.

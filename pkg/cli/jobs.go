@@ -16,7 +16,7 @@ import (
 
 func jobsCommand() *command {
 	one := func(name, short string, run func(ctx context.Context, a *app, id string) error) *command {
-		return &command{name: name, args: "JOB", min: 1, max: 1, short: short, bind: func(*pflag.FlagSet) runFunc {
+		return &command{name: name, args: "JOB", min: 1, max: 1, short: short, example: "legwork jobs " + name + " j7k2m3p", bind: func(*pflag.FlagSet) runFunc {
 			return func(ctx context.Context, a *app, args []string) error { return run(ctx, a, args[0]) }
 		}}
 	}
@@ -35,7 +35,7 @@ func jobsCommand() *command {
 }
 
 func jobsListCommand() *command {
-	return &command{name: "list", short: "All jobs, newest first.", bind: func(fs *pflag.FlagSet) runFunc {
+	return &command{name: "list", short: "All jobs, newest first.", example: "legwork jobs list --watch", bind: func(fs *pflag.FlagSet) runFunc {
 		watch := fs.Bool("watch", false, "show it until Ctrl-C, or until no job is running")
 		limit := fs.Int("limit", listedJobs, "jobs shown, `N`; 0: all")
 		return func(ctx context.Context, a *app, _ []string) error {
@@ -48,7 +48,7 @@ func jobsListCommand() *command {
 }
 
 func jobsLogCommand() *command {
-	return &command{name: "log", args: "JOB", min: 1, max: 1, short: "The transcript of a job.", bind: func(fs *pflag.FlagSet) runFunc {
+	return &command{name: "log", args: "JOB", min: 1, max: 1, short: "The transcript of a job.", example: "legwork jobs log --follow j7k2m3p", bind: func(fs *pflag.FlagSet) runFunc {
 		lines := fs.IntP("lines", "n", jobs.DefaultLines, "lines shown, `N`")
 		follow := fs.BoolP("follow", "f", false, "show what comes until the job is over")
 		return func(ctx context.Context, a *app, args []string) error { return a.logJob(ctx, args[0], *lines, *follow) }

@@ -87,6 +87,9 @@ func (a *app) complete(ctx context.Context, in mcpserver.Completion, progress fu
 
 // requestModel gives the words with which Claude asks the user for a model.
 func (a *app) requestModel(ctx context.Context, name, why string) (string, error) {
+	if strings.TrimSpace(name) == "" {
+		return "", &offload.InputError{Msg: "model: missing; name the model you want the user to start"}
+	}
 	reg, err := a.loadRegistry()
 	if err != nil {
 		return "", err

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"legwork/pkg/mcpserver"
 )
 
 // spinner shows progress on stderr: one line that changes on a terminal, plain lines otherwise.
@@ -47,7 +50,10 @@ func isTerminal(w io.Writer) bool {
 func (s *spinner) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.text = strings.TrimPrefix(text, "offload: ")
+	if tool, rest, ok := strings.Cut(text, ": "); ok && slices.Contains(mcpserver.ToolNames(), tool) {
+		text = rest // the user knows which command runs
+	}
+	s.text = text
 }
 
 func (s *spinner) run() {

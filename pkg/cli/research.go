@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -50,9 +51,20 @@ func (a *app) runResearch(ctx context.Context, in mcpserver.ResearchInput) error
 		return err
 	}
 	if a.global.json {
-		return a.printJSON(res)
+		if err := a.printJSON(res); err != nil {
+			return err
+		}
+		return researchExit(res)
 	}
-	a.printf("%s\n", a.redact(res.Text()))
+	a.printf("%s\n", strings.TrimRight(a.redact(res.Text()), "\n"))
+	return researchExit(res)
+}
+
+// researchExit tells a script that no page was found: that is no answer.
+func researchExit(res *research.Result) error {
+	if res.Outcome == research.NoSources {
+		return &exitError{code: exitFailed}
+	}
 	return nil
 }
 
@@ -86,6 +98,9 @@ func (a *app) research(ctx context.Context, in mcpserver.ResearchInput, progress
 		return nil, err
 	default:
 		deps.NoModel = err.Error()
+		if errors.Is(err, llm.ErrNoServer) && len(cfg.Endpoints) == 0 {
+			deps.NoModel = "none is served at the usual local ports, and no endpoint is set up"
+		}
 	}
 	req := research.Request{
 		Question: in.Question, URLs: in.URLs, Queries: in.Queries, Sources: in.Sources, Rounds: in.Rounds, Language: in.Language,

@@ -111,15 +111,17 @@ type Offload struct {
 
 // Research are the settings of the research tool.
 type Research struct {
-	Model        string        `cfg:"model" tune:"yes" doc:"model of research; empty = defaults.model"`
-	Sources      int           `cfg:"sources" default:"5" min:"1" max:"20" tune:"yes" doc:"pages read for a question"`
-	Rounds       int           `cfg:"rounds" default:"2" min:"1" max:"10" tune:"yes" doc:"rounds of searching"`
-	SearxngURL   string        `cfg:"searxng_url" kind:"url" doc:"SearXNG instance to search with"`
-	BraveAPIKey  Secret        `cfg:"brave_api_key" doc:"key of the Brave search API"`
-	TavilyAPIKey Secret        `cfg:"tavily_api_key" doc:"key of the Tavily search API"`
-	PageTimeout  time.Duration `cfg:"page_timeout" default:"15s" min:"100ms" max:"10m" tune:"yes" doc:"time limit of one page"`
-	AllowHosts   []string      `cfg:"allow_hosts" doc:"private hosts that may be read all the same"`
-	Robots       bool          `cfg:"robots" default:"true" doc:"obey robots.txt"`
+	Model      string `cfg:"model" tune:"yes" doc:"model of research; empty = defaults.model"`
+	Sources    int    `cfg:"sources" default:"5" min:"1" max:"20" tune:"yes" doc:"pages read for a question"`
+	Rounds     int    `cfg:"rounds" default:"2" min:"1" max:"10" tune:"yes" doc:"rounds of searching"`
+	SearxngURL string `cfg:"searxng_url" kind:"urls" doc:"SearXNG instance to search with; several, by commas, are tried in order"`
+	// SearxngHeaders are for a proxy in front of SearXNG that wants a password.
+	SearxngHeaders map[string]Secret `cfg:"searxng_headers" doc:"extra HTTP headers of a search"`
+	BraveAPIKey    Secret            `cfg:"brave_api_key" doc:"key of the Brave search API"`
+	TavilyAPIKey   Secret            `cfg:"tavily_api_key" doc:"key of the Tavily search API"`
+	PageTimeout    time.Duration     `cfg:"page_timeout" default:"15s" min:"100ms" max:"10m" tune:"yes" doc:"time limit of one page"`
+	AllowHosts     []string          `cfg:"allow_hosts" doc:"private hosts that may be read all the same"`
+	Robots         bool              `cfg:"robots" default:"true" doc:"obey robots.txt"`
 }
 
 // Delegate are the settings of the delegate tool.

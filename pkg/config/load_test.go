@@ -54,7 +54,7 @@ defaults: {model: "", permission_mode: acceptEdits, allowed_tools: [Read, Edit, 
            setting_sources: [project, local], max_turns: 60, timeout: 30m, system_prompt_append: "…", dump_requests: false}
 llm:      {answer_tokens: 8192, num_ctx: 0, keep_alive: "", first_byte_timeout: 10m, idle_timeout: 2m, concurrency: 0, probe_timeout: 2.5s}
 offload:  {model: "", answer_tokens: 2048, coverage: auto, command_timeout: 10m, commands: rules, mask_secrets: true}
-research: {model: "", sources: 5, rounds: 2, searxng_url: "", brave_api_key: "", tavily_api_key: "", page_timeout: 15s, allow_hosts: [], robots: true}
+research: {model: "", sources: 5, rounds: 2, searxng_url: "", searxng_headers: {}, brave_api_key: "", tavily_api_key: "", page_timeout: 15s, allow_hosts: [], robots: true}
 delegate: {model: "", attempts: 3, policy: default, candidates: 1,
            test_timeout: 10m, sandbox: auto, link_dirs: [node_modules, .venv, venv, vendor]}
 agent:    {claude: "", tools: lean, verify_attempts: 3}

@@ -21,11 +21,12 @@ const (
 	kindSecret
 	kindSecrets // a map of secrets
 	kindURL
+	kindURLs // several, in one text
 	kindBackend
 	kindKeepAlive
 )
 
-var kindNames = [...]string{"text", "text", "number", "yes/no", "duration", "size", "list", "list", "secret", "map", "URL", "text", "duration"}
+var kindNames = [...]string{"text", "text", "number", "yes/no", "duration", "size", "list", "list", "secret", "map", "URL", "URLs", "text", "duration"}
 
 // field is one key of the schema, made from a struct field and its tags.
 type field struct {
@@ -139,7 +140,7 @@ func newField(sf reflect.StructField, prefix string) *field {
 	return f
 }
 
-var taggedKinds = map[string]kind{"url": kindURL, "backend": kindBackend, "keepalive": kindKeepAlive, "relpaths": kindPaths}
+var taggedKinds = map[string]kind{"url": kindURL, "urls": kindURLs, "backend": kindBackend, "keepalive": kindKeepAlive, "relpaths": kindPaths}
 
 func kindOf(sf reflect.StructField) kind {
 	if k, ok := taggedKinds[sf.Tag.Get("kind")]; ok {

@@ -141,14 +141,18 @@ func newRedactor(c *Config) *strings.Replacer {
 			seen[form] = true
 		}
 	}
-	for _, e := range c.Endpoints {
-		add(e.APIKey.Reveal())
-		for _, v := range e.Headers {
+	headers := func(m map[string]Secret) {
+		for _, v := range m {
 			add(v.Reveal())
 			if _, token, ok := strings.Cut(v.Reveal(), " "); ok { // "Bearer x": x travels alone too
 				add(strings.TrimSpace(token))
 			}
 		}
+	}
+	headers(c.Research.SearxngHeaders)
+	for _, e := range c.Endpoints {
+		add(e.APIKey.Reveal())
+		headers(e.Headers)
 		for k, v := range e.Env {
 			if secretName(k) || looksRandom(v.Reveal()) {
 				add(v.Reveal())

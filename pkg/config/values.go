@@ -45,6 +45,8 @@ func (f *field) fromText(s string) (any, error) {
 		return f.bytesFrom(s)
 	case kindURL:
 		return urlFrom(s)
+	case kindURLs:
+		return urlsFrom(s)
 	case kindBackend:
 		return backendFrom(s)
 	case kindKeepAlive:
@@ -75,6 +77,12 @@ func (f *field) fromNode(n *yaml.Node) (any, error) {
 			return nil, err
 		}
 		return f.checkList(items)
+	case n.Kind == yaml.SequenceNode && f.kind == kindURLs:
+		items, err := scalars(n)
+		if err != nil {
+			return nil, err
+		}
+		return urlsFrom(strings.Join(items, ", "))
 	case n.Kind == yaml.SequenceNode && f.kind == kindName:
 		items, err := scalars(n)
 		if err != nil {
@@ -104,7 +112,7 @@ func (f *field) want() string {
 		return "a list"
 	case kindSecrets:
 		return "a mapping"
-	case kindURL:
+	case kindURL, kindURLs:
 		return "a URL such as http://127.0.0.1:8080"
 	}
 	return "text"
@@ -245,6 +253,17 @@ func parseBytes(s string) (Bytes, error) {
 	return Bytes(total), nil
 }
 
+// urlsFrom checks addresses separated by commas or blanks and joins them with commas.
+func urlsFrom(s string) (any, error) {
+	list := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	for _, one := range list {
+		if _, err := urlFrom(one); err != nil {
+			return nil, err
+		}
+	}
+	return strings.Join(list, ", "), nil
+}
+
 func urlFrom(s string) (any, error) {
 	if s == "" {
 		return "", nil
@@ -253,7 +272,7 @@ func urlFrom(s string) (any, error) {
 	switch {
 	case strings.Contains(s, "@") && (err != nil || u.User != nil):
 		// The text holds a password, so it is not quoted.
-		return nil, errors.New("a URL with a user and password; put them into headers or api_key instead")
+		return nil, errors.New("a URL with a user and password; put them into headers (searxng_headers for a search) or api_key instead")
 	case !strings.Contains(s, "://"):
 		return nil, fmt.Errorf("%s has no scheme: write http://%s", clip(s), clip2(s))
 	case err != nil || u.Host == "" || u.Hostname() == "":

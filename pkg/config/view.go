@@ -96,6 +96,11 @@ func show(v reflect.Value) string {
 		return strings.Join(x, ", ")
 	case time.Duration:
 		return formatDuration(x)
+	case map[string]Secret:
+		if len(x) == 0 {
+			return ""
+		}
+		return strings.Join(sortedKeys(x), ", ") + " " + masked
 	default:
 		return fmt.Sprint(x) // a Secret masks itself
 	}

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -83,7 +84,7 @@ func decode(args json.RawMessage, into any) error {
 	}
 	for name := range raw {
 		if !slices.Contains(known, name) {
-			return &argumentError{fmt.Sprintf("unknown argument %q; known: %s", name, strings.Join(known, ", "))}
+			return &argumentError{fmt.Sprintf("unknown argument %q; known: %s", name, cmp.Or(strings.Join(known, ", "), "none"))}
 		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(args))

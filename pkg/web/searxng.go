@@ -55,6 +55,9 @@ func (s *SearXNG) Search(ctx context.Context, q Query) (SearchAnswer, error) {
 	for _, base := range s.order() {
 		answer, err := s.ask(ctx, base, q)
 		if err == nil || ctx.Err() != nil {
+			for _, f := range failed {
+				answer.Failures = append(answer.Failures, EngineFailure{Engine: s.Name(), Reason: strings.TrimPrefix(f.Error(), s.Name()+": ")})
+			}
 			return answer, err
 		}
 		s.leaveAlone(base)
@@ -148,7 +151,7 @@ func hostOf(raw string) string {
 var searxngAdvice = map[int]string{
 	http.StatusForbidden:        "JSON output is probably off: in its settings.yml set search.formats: [html, json] and restart it",
 	http.StatusTooManyRequests:  "its limiter refuses programs: in its settings.yml set server.limiter: false, or put this machine into botdetection.ip_lists.pass_ip of limiter.toml",
-	http.StatusUnauthorized:     "a proxy in front of it wants a password: put it into the address (http://user:password@host)",
+	http.StatusUnauthorized:     "something in front of it wants a password: research.searxng_headers: {Authorization: Basic ...} sends one",
 	http.StatusNotFound:         "is the path of research.searxng_url right? it should be the address of its start page",
 	http.StatusFound:            "it redirects to another host, which is not followed: set research.searxng_url to the final address",
 	http.StatusMovedPermanently: "it redirects to another host, which is not followed: set research.searxng_url to the final address",
