@@ -162,6 +162,25 @@ func TestDecides(t *testing.T) {
 			t.Errorf("%s is refused", rel)
 		}
 	}
+	for _, c := range []struct {
+		rel, command string
+		want         bool
+	}{
+		{"Makefile", "pytest -q t.py", false},
+		{"Makefile", "make test", true},
+		{"Makefile", "sh run.sh", true},
+		{"package.json", "npx jest", true},
+		{"go.mod", "CGO_ENABLED=0 go test ./...", true},
+		{".github/workflows/ci.yml", "pytest -q t.py", false},
+		{".github/workflows/ci.yml", "python3 check.py .github/workflows/ci.yml", true},
+		{"Dockerfile", "pytest && docker build .", true},
+		{".git/config", "pytest", true},
+		{"src/a.py", "pytest", false},
+	} {
+		if used(c.rel, c.command) != c.want {
+			t.Errorf("%s used by %q: %v", c.rel, c.command, !c.want)
+		}
+	}
 	for _, rel := range []string{"a.test.js", "test_a.py", "a_test.go", "tests/x.rs", "spec/a_spec.rb", "__tests__/a.ts"} {
 		if !isTestName(rel) {
 			t.Errorf("%s is no test", rel)

@@ -94,7 +94,7 @@ func (c *call) scope(ctx context.Context) error {
 		switch {
 		case slices.Contains(c.test.files, rel) || isTestName(rel) && !c.plainSupport(rel):
 			return refuse("target_file: %s is a test file; the model may not write what judges it", rel)
-		case decides(rel):
+		case used(rel, c.req.Test):
 			return refuse("target_file: %s decides what the test runs; the model may not write it", rel)
 		}
 		o, err := c.repo.Original(rel)

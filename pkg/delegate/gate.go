@@ -20,6 +20,7 @@ type gate struct {
 	dir     string // where the command runs
 	temp    string // reports and TMPDIR
 	box     *sandbox
+	git     []string // settings for git, by environment
 	timeout time.Duration
 	runs    int
 	spent   time.Duration
@@ -50,6 +51,9 @@ func newGate(ctx context.Context, c *call) (*gate, error) {
 		return nil, err
 	}
 	var err error
+	if g.git, err = c.tree.Env(ctx); err != nil {
+		return nil, err
+	}
 	g.box, err = newSandbox(ctx, c, g.temp)
 	return g, err
 }
@@ -71,7 +75,7 @@ func (g *gate) run(ctx context.Context) (gateRun, error) {
 
 func (g *gate) once(ctx context.Context) (gateRun, error) {
 	var r gateRun
-	env := g.c.env()
+	env := append(g.c.env(), g.git...)
 	if g.box != nil {
 		env = g.box.env(env)
 	}

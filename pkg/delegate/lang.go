@@ -101,39 +101,93 @@ func isTestName(rel string) bool {
 	return false
 }
 
-// deciders are files that decide what a gate runs, by name or pattern; a target of this kind would let
-// the model choose its own judge.
-func deciders() []string {
-	return []string{
-		"package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lockb", ".npmrc", "tsconfig*.json", "jsconfig.json", ".babelrc*", "babel.config.*",
-		"jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.workspace.*", "vite.config.*", ".mocharc*", "karma.conf.*", "playwright.config.*", "ava.config.*",
-		".taprc", "bunfig.toml", "deno.json*", "conftest.py", "pytest.ini", "tox.ini", "setup.cfg", "setup.py", "pyproject.toml", "noxfile.py", "sitecustomize.py", "usercustomize.py",
-		"go.mod", "go.sum", "go.work", "go.work.sum", "Cargo.toml", "Cargo.lock", "build.rs", "rust-toolchain*", "Gemfile", "Gemfile.lock", "Rakefile", ".rspec", "spec_helper.rb",
-		"Makefile", "makefile", "GNUmakefile", "*.mk", "CMakeLists.txt", "CTestTestfile.cmake", "meson.build", "Justfile", "justfile", "Taskfile.y*ml",
-		"pom.xml", "build.gradle*", "settings.gradle*", "phpunit.xml*", "composer.json", "composer.lock", "*.csproj", "*.sln", "mix.exs", "Dockerfile", ".gitlab-ci.yml",
-		".travis.yml", "Jenkinsfile", ".gitattributes", ".gitmodules", ".gitignore", ".env", ".envrc", "*.bats",
+// decider is a kind of file that decides what a gate runs; a target of this kind would let the model choose
+// its own judge. users are the programs that read it; none: any may.
+type decider struct {
+	names []string
+	users []string
+}
+
+// deciders is the table.
+func deciders() []decider {
+	js := []string{"node", "npm", "npx", "yarn", "pnpm", "bun", "bunx", "deno", "jest", "vitest", "mocha", "ava", "tap", "tape", "playwright", "tsc", "tsx", "ts-node", "jasmine"}
+	python := []string{"python", "python3", "pytest", "py.test", "tox", "nox", "uv", "poetry", "pipenv", "hatch", "coverage", "unittest"}
+	return []decider{
+		{[]string{
+			"package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lockb", ".npmrc", "tsconfig*.json", "jsconfig.json", ".babelrc*", "babel.config.*",
+			"jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.workspace.*", "vite.config.*", ".mocharc*", "karma.conf.*", "playwright.config.*", "ava.config.*",
+			".taprc", "bunfig.toml", "deno.json*",
+		}, js},
+		{[]string{"conftest.py", "pytest.ini", "tox.ini", "setup.cfg", "setup.py", "pyproject.toml", "noxfile.py", "sitecustomize.py", "usercustomize.py"}, python},
+		{[]string{"go.mod", "go.sum", "go.work", "go.work.sum"}, []string{"go", "gotestsum"}},
+		{[]string{"Cargo.toml", "Cargo.lock", "build.rs", "rust-toolchain*"}, []string{"cargo", "rustc"}},
+		{[]string{"Gemfile", "Gemfile.lock", "Rakefile", ".rspec", "spec_helper.rb"}, []string{"ruby", "rspec", "bundle", "rake"}},
+		{[]string{"Makefile", "makefile", "GNUmakefile", "*.mk", "CMakeLists.txt", "CTestTestfile.cmake", "meson.build"}, []string{"make", "gmake", "cmake", "ctest", "meson", "ninja"}},
+		{[]string{"Justfile", "justfile", "Taskfile.y*ml"}, []string{"just", "task"}},
+		{[]string{"pom.xml", "build.gradle*", "settings.gradle*"}, []string{"mvn", "gradle", "mvnw", "gradlew", "java"}},
+		{[]string{"phpunit.xml*", "composer.json", "composer.lock"}, []string{"php", "phpunit", "composer"}},
+		{[]string{"*.csproj", "*.sln"}, []string{"dotnet"}},
+		{[]string{"mix.exs"}, []string{"mix", "elixir"}},
+		{[]string{"Dockerfile", ".dockerignore"}, []string{"docker", "podman"}},
+		{[]string{".gitlab-ci.yml", ".travis.yml", "Jenkinsfile"}, []string{"gitlab-runner", "act"}},
+		{[]string{".gitattributes", ".gitmodules", ".gitignore", ".env", ".envrc", "*.bats"}, nil},
 	}
 }
 
-// deciderDirs are folders whose every file decides something.
-func deciderDirs() []string {
-	return []string{".github", ".circleci", ".husky", ".cargo", ".git", "node_modules", ".venv", "venv", ".vscode", ".claude"}
+// deciderDirs are folders whose every file decides something, with the programs that read them.
+func deciderDirs() []decider {
+	return []decider{
+		{[]string{".github", ".circleci"}, []string{"act", "actionlint"}},
+		{[]string{".cargo"}, []string{"cargo"}},
+		{[]string{".husky", ".git", "node_modules", ".venv", "venv", ".vscode", ".claude"}, nil},
+	}
 }
 
-// decides says why a file may not be written: it decides the gate, or the project's automation.
-func decides(rel string) bool {
+// deciding finds the entry of the tables that a file belongs to.
+func deciding(rel string) (decider, bool) {
 	dir, base := path.Split(rel)
-	for _, p := range deciders() {
-		if ok, _ := path.Match(p, base); ok {
-			return true
+	for _, d := range deciders() {
+		for _, p := range d.names {
+			if ok, _ := path.Match(p, base); ok {
+				return d, true
+			}
 		}
 	}
 	for part := range strings.SplitSeq(dir, "/") {
-		if slices.Contains(deciderDirs(), part) {
-			return true
+		for _, d := range deciderDirs() {
+			if slices.Contains(d.names, part) {
+				return d, true
+			}
 		}
 	}
-	return false
+	return decider{}, false
+}
+
+// decides tells files that decide a gate, or the project's automation.
+func decides(rel string) bool { _, ok := deciding(rel); return ok }
+
+// used says that a file decides what this command runs. A command whose programs are not all known may use
+// every file: scripts call what they like.
+func used(rel, command string) bool {
+	d, ok := deciding(rel)
+	if !ok || d.users == nil {
+		return ok
+	}
+	known := false
+	for _, other := range append(deciders(), deciderDirs()...) {
+		known = known || slices.Contains(other.users, program(command))
+	}
+	return !known || slices.Contains(d.users, program(command)) || strings.ContainsAny(command, ";&|$`(") || strings.Contains(command, path.Base(rel))
+}
+
+// program is the name of the first program of a command, assignments in front left out.
+func program(command string) string {
+	for w := range strings.FieldsSeq(command) {
+		if !strings.Contains(w, "=") {
+			return path.Base(w)
+		}
+	}
+	return ""
 }
 
 // byproduct tells files that test runners and interpreters leave behind: no change that matters.

@@ -217,7 +217,7 @@ func paired(all []liveRun) (mean, low, high float64) {
 		return 0, 0, 0
 	}
 	var means []float64
-	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same interval for the same results
+	rng := rand.New(rand.NewPCG(1, 2)) // the same interval for the same results
 	for range 2000 {
 		sum := 0.0
 		for range tasks {

@@ -267,6 +267,15 @@ func TestLinks(t *testing.T) {
 	if ch, err := tree.Changes(t.Context()); err != nil || len(ch) != 0 {
 		t.Errorf("links count as changes: %v %v", ch, err)
 	}
+	env, err := tree.Env(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "git", "add", "-A", "--dry-run")
+	cmd.Dir, cmd.Env = tree.Dir, append(slices.Clone(p.opt.Env), env...)
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("git add would take the links in: %v %s", err, out)
+	}
 	remove(t, tree)
 	for _, name := range []string{"node_modules/dep/index.js", "pkg/x/node_modules/dep/index.js"} {
 		if got := readFile(t, p.dir, name); got != "x\n" && got != "y\n" {
