@@ -69,3 +69,15 @@ func TestRawAndExcepted(t *testing.T) {
 		}
 	}
 }
+
+// Whatever stands in a command or an output, reading it ends and nothing breaks.
+func FuzzReading(f *testing.F) {
+	f.Add("cd x && npm test | tee out # LEGWORK_RAW", "Exit code 1\nnot ok 1 - a\n... [20011 characters truncated] ...\nb")
+	f.Add("bash -c \"sh -c 'cat <<EOF\nx\nEOF'\"", "{\"a\":[1,2]}\n@@ -1 +1 @@\n")
+	f.Add("for f in *; do ! { xargs -n1 env A=1 ls; }; done &", "a | b | c | d\n-rw-r--r-- 1 a b 1 c\n")
+	f.Fuzz(func(_ *testing.T, command, text string) {
+		excepted([]string{"a*b", "*", command}, text, planOf(command).parts)
+		kindOf([]byte(text))
+		Failure(command, text, len(text))
+	})
+}
