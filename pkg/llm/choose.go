@@ -91,13 +91,8 @@ func pick(cfg *Settings, sts []EndpointStatus, w resolved) (Choice, error) {
 	var found []candidate
 	how := "only model"
 	if w.name == "" {
-		found = usable
-		if ids := distinct(found); len(ids) > 1 {
-			found = soleOfFirst(usable)
-			how = "only model of the first endpoint"
-		}
-		if len(found) == 0 {
-			fail.Ambiguous = distinct(usable)
+		if found = usable; len(distinct(found)) > 1 {
+			fail.Ambiguous, found = distinct(usable), nil
 		}
 	} else {
 		found, how = lookup(w, usable)
@@ -172,27 +167,6 @@ func distinct(cs []candidate) []string {
 		}
 	}
 	return ids
-}
-
-// soleOfFirst is the model of the first endpoint that serves any, when that one
-// serves exactly one: order is priority.
-func soleOfFirst(cs []candidate) []candidate {
-	var first []candidate
-	for _, c := range cs {
-		if c.st.Name == cs[0].st.Name {
-			first = append(first, c)
-		}
-	}
-	if len(distinct(first)) != 1 {
-		return nil
-	}
-	var same []candidate
-	for _, c := range cs {
-		if c.m.ID == first[0].m.ID {
-			same = append(same, c)
-		}
-	}
-	return same
 }
 
 // choiceOf puts the endpoint with most free slots first.

@@ -69,7 +69,6 @@ func TestChoose(t *testing.T) {
 		model, endpoint string
 		how             string
 	}{
-		{"the first endpoint's only model", Want{}, "Qwen/Qwen3-8B", "a", "only model of the first endpoint"},
 		{"pinned endpoint and name", Want{Model: "qwen3:8b", Endpoint: "b"}, "qwen3:8b", "b", "exact"},
 		{"tool setting", Want{Tool: "offload"}, "llama3.1:latest", "b", "setting offload.model, exact"},
 		{"argument beats setting", Want{Tool: "offload", Model: "Qwen/Qwen3-8B"}, "Qwen/Qwen3-8B", "a", "exact"},

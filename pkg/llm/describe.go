@@ -63,8 +63,11 @@ func (s Slots) describe() string {
 	if s.Busy+s.Waiting > s.Held {
 		out += fmt.Sprintf(", %d busy and %d queued in the server", s.Busy, s.Waiting)
 	}
+	if waiting := s.Held - s.Total; s.Total > 0 && waiting > 0 {
+		out += fmt.Sprintf(", %d calls of legwork in line", waiting)
+	}
 	if s.Others > 0 {
-		out += fmt.Sprintf(", %d held by another instance of legwork", s.Others)
+		out += fmt.Sprintf(", %d held by another instance of legwork", min(s.Others, max(s.Total, 1)))
 	}
 	return out
 }

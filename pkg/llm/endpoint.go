@@ -12,10 +12,12 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -195,8 +197,20 @@ func (r *Registry) send(ctx context.Context, s *server, target string, body []by
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Host = s.hostHeader()
-	return r.client.Do(req)
+	var connected atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	resp, err := r.client.Do(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	if err != nil && connected.Load() {
+		return nil, &silentError{err}
+	}
+	return resp, err
 }
+
+// silentError is an exchange that failed after the connection stood: the host is up, its server said
+// nothing (or not enough) in time.
+type silentError struct{ error }
+
+func (e *silentError) Unwrap() error { return e.error }
 
 // maxProbeBody bounds what a probe reads of one reply.
 const maxProbeBody = 8 << 20

@@ -286,6 +286,11 @@ func (p *prober) fail(rep reply) bool {
 	return true
 }
 
+func silent(err error) bool {
+	_, ok := errors.AsType[*silentError](err)
+	return ok
+}
+
 // explainDial tells a host that is down from a port that is closed.
 func explainDial(err error, s *server) (hostUp bool, detail string) {
 	where := s.root
@@ -298,6 +303,8 @@ func explainDial(err error, s *server) (hostUp bool, detail string) {
 		return true, "the host is up, nothing listens on " + where
 	case errors.As(err, &dns):
 		return false, "the name " + dns.Name + " cannot be resolved"
+	case silent(err) && (errors.Is(err, context.DeadlineExceeded) || isTimeout(err)):
+		return true, where + " takes connections and does not answer in time: busy, stuck, or no model server"
 	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
 		return false, "no answer from " + where + ": the host is down, unreachable or firewalled"
 	case errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH):

@@ -129,7 +129,7 @@ func TestProbeStates(t *testing.T) {
 		"loading": {Loading, true, "loading"}, "sleeping": {Sleeping, true, "wakes"},
 		"nokey": {Refused, true, "wants an api_key"}, "wrongkey": {Refused, true, "another api_key"}, "rightkey": {Up, true, ""},
 		"llamanokey": {Refused, true, "wants an api_key"}, "llamakey": {Up, true, ""},
-		"closed": {Down, true, "nothing listens"}, "silent": {Down, false, "no answer"},
+		"closed": {Down, true, "nothing listens"}, "silent": {Down, true, "takes connections"},
 		"html": {Foreign, true, "text/html"}, "moved": {Foreign, true, "redirects"}, "gateway": {Down, true, "gateway"},
 		"noname": {Down, false, ""}, "badurl": {Foreign, false, "base_url"},
 	}

@@ -77,6 +77,13 @@ func (p *reporter) reading(about int) (stop func()) {
 			case <-quit:
 				return
 			case <-t.C:
+				p.mu.Lock()
+				n := p.tokens
+				p.mu.Unlock()
+				if n > 0 {
+					p.say(PhaseWriting, "%s is answering, %d tokens so far", p.endpoint, n)
+					continue
+				}
 				p.say(PhaseReading, "%s is reading about %d tokens, %s so far", p.endpoint, about, time.Since(start).Round(time.Second))
 			}
 		}

@@ -23,7 +23,7 @@ func advice(cfg *Settings, sts []EndpointStatus, w resolved, all []candidate) st
 			parts = append(parts, fmt.Sprintf("%s on %s is no chat model", c.m.ID, c.st.Name))
 		case c.m.Remote != "":
 			parts = append(parts, fmt.Sprintf("%s on %s runs on %s: name it exactly to use it", c.m.ID, c.st.Name, c.m.Remote))
-		default:
+		case w.Tools && !c.m.Caps.Tools || w.Vision && !c.m.Caps.Vision:
 			parts = append(parts, fmt.Sprintf("%s on %s cannot do what this needs (tools or images)", c.m.ID, c.st.Name))
 		}
 	}
