@@ -45,6 +45,7 @@ var sections = []section{
 	{"Start, stop and size", startAndStop},
 	{"Sizes of the binaries", binarySizes},
 	{"A command that prints 500 MB", bigOutput},
+	{"Reading a large log", readingSpeed},
 	{"What the hooks add to a Bash call", hookRows},
 	models, reading, pages, shimRows, ledgerRows,
 }

@@ -94,6 +94,7 @@ func OffloadSet(ctx context.Context, dir string, o OffloadOptions) (*OffloadRepo
 
 // pickQuestions takes n questions: the kinds in turn, each spread evenly over the set.
 func pickQuestions(lines []evidenceLine, n int) []evidenceLine {
+	n = min(n, len(lines))
 	by := map[string][]evidenceLine{}
 	for _, l := range lines {
 		by[l.Kind] = append(by[l.Kind], l)

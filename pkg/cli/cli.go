@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"syscall"
 
@@ -48,8 +49,15 @@ legwork models`,
 	}
 }
 
+// gcPercent collects earlier than Go does by default: reading a large log takes a quarter less memory for
+// a few percent more time.
+const gcPercent = 50
+
 // Main runs one command line and returns its exit code.
 func Main(args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if lookup(env, "GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	app := newApp(env, stdin, stdout, stderr)
 	defer app.close()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -101,15 +101,23 @@ func (r *Result) facts() string {
 	parts = append(parts, r.Coverage.String())
 	switch {
 	case r.Model != "" && r.By == ByReader:
-		parts = append(parts, fmt.Sprintf("model %s on %s gave no answer: extractive", r.Model, r.Endpoint))
+		parts = append(parts, fmt.Sprintf("model %s on %s gave no answer: extractive", modelName(r.Model), r.Endpoint))
 	case r.Model != "":
-		parts = append(parts, fmt.Sprintf("model %s on %s", r.Model, r.Endpoint))
+		parts = append(parts, fmt.Sprintf("model %s on %s", modelName(r.Model), r.Endpoint))
 	case r.By == ByReader:
 		parts = append(parts, "no model: extractive")
 	default:
 		parts = append(parts, "no model: "+r.By)
 	}
 	return strings.Join(parts, " · ")
+}
+
+// modelName shortens an id that is the path of a file, as llama-server without an alias serves it.
+func modelName(id string) string {
+	if name, ok := strings.CutSuffix(id, ".gguf"); ok {
+		return name[strings.LastIndexAny(name, `/\`)+1:]
+	}
+	return id
 }
 
 func seconds(ms int64) string {
