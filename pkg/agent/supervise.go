@@ -273,6 +273,9 @@ func (r *run) openClient(ctx context.Context, s *session, t *tally, shimEnv []st
 		Disallow: cfg.Defaults.DisallowedTools, Sources: cfg.Defaults.SettingSources, MaxTurns: cfg.Defaults.MaxTurns,
 		Settings: r.h.Path("settings.json"), NoServers: r.h.Path("servers.json"), PromptFile: r.h.Path("system.txt"),
 	}
+	if r.tree != nil && r.dir != r.tree.Dir {
+		cs.Dirs = []string{r.tree.Dir}
+	}
 	if cfg.Agent.Tools == "lean" {
 		cs.Tools = leanTools()
 	}

@@ -163,6 +163,9 @@ func (t *tally) record(r shim.Record) {
 }
 
 func (t *tally) progress() string {
+	if t.f.Turns == 0 {
+		return "the session waits for the model's first answer"
+	}
 	parts := []string{fmt.Sprintf("turn %d", t.f.Turns)}
 	if t.doing != "" {
 		parts = append(parts, t.doing)

@@ -17,6 +17,7 @@ type Session struct {
 	Mode       string   // permission mode, as in our configuration
 	Allow      []string // permission rules
 	Disallow   []string
+	Dirs       []string // folders beside the working folder that edits may reach
 	Tools      []string // built-in tools offered; nil: all of them
 	Sources    []string // settings loaded: user, project, local
 	MaxTurns   int
@@ -44,8 +45,11 @@ func (s Session) Argv() []string {
 	if s.Tools != nil {
 		argv = append(argv, "--tools", strings.Join(s.Tools, ","), "--disable-slash-commands")
 	}
-	if len(s.Allow) > 0 {
-		argv = append(argv, "--allowedTools", strings.Join(s.Allow, ","))
+	if allow := s.rules(); len(allow) > 0 {
+		argv = append(argv, "--allowedTools", strings.Join(allow, ","))
+	}
+	if len(s.Dirs) > 0 {
+		argv = append(append(argv, "--add-dir"), s.Dirs...)
 	}
 	if len(s.Disallow) > 0 {
 		argv = append(argv, "--disallowedTools", strings.Join(s.Disallow, ","))
@@ -57,6 +61,17 @@ func (s Session) Argv() []string {
 		return append(argv, "--resume", s.ID)
 	}
 	return append(argv, "--session-id", s.ID)
+}
+
+// rules are the permission rules without those that would let the session edit files anywhere: in the mode that
+// accepts edits, the working folder needs no rule, and a bare rule would open everything else.
+func (s Session) rules() []string {
+	if s.Mode != ModeEdits {
+		return s.Allow
+	}
+	return slices.DeleteFunc(slices.Clone(s.Allow), func(rule string) bool {
+		return slices.Contains([]string{"Edit", "Write", "MultiEdit", "NotebookEdit"}, rule)
+	})
 }
 
 // Env is the client's environment: base without what would lead it elsewhere, then own.

@@ -22,7 +22,7 @@ type Handle struct {
 	mu     sync.Mutex
 	job    Job
 	said   time.Time // when progress was last written
-	closed bool
+	next   string    // progress that is to be written when its time comes
 	done   chan struct{} // of Go: the work has returned
 }
 
@@ -117,15 +117,39 @@ func (h *Handle) update(change func(*Job)) error {
 // progressEvery is how often a changed progress line is written.
 const progressEvery = 300 * time.Millisecond
 
-// Progress sets the line that says what the job does now. Calls in quick succession are not all written.
+// Progress sets the line that says what the job does now. Of calls in quick succession the last is written, a little
+// later.
 func (h *Handle) Progress(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if text == h.job.Progress || time.Since(h.said) < progressEvery {
+	if h.next != "" {
+		h.next = text // a write is due already
 		return
 	}
+	if text == h.job.Progress {
+		return
+	}
+	wait := progressEvery - time.Since(h.said)
+	if wait <= 0 {
+		h.writeProgress(text)
+		return
+	}
+	h.next = text
+	time.AfterFunc(wait, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		text := h.next
+		h.next = ""
+		h.writeProgress(text)
+	})
+}
+
+// writeProgress writes the line, as long as the job is ours: a line less to read is no error.
+func (h *Handle) writeProgress(text string) {
 	h.said = time.Now()
-	_ = h.update(func(job *Job) { job.Progress = text }) // a line less to read, no more
+	if !h.job.State.Final() && text != "" {
+		_ = h.update(func(job *Job) { job.Progress = text })
+	}
 }
 
 // SetFacts keeps what is known of the work.

@@ -139,6 +139,13 @@ func (s *Server) Answer(fn func(Request) Turn) {
 	s.answer = fn
 }
 
+// Script replaces the turns that are left.
+func (s *Server) Script(turns ...Turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turns = turns
+}
+
 // Requests are all requests so far, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
