@@ -20,7 +20,8 @@ const (
 	defaultKept = 30_000
 	mostKept    = 150_000
 	shownEnds   = 10_000
-	keptSlack   = 24 // blank characters that are trimmed at the cut
+	keptLess    = 24  // blank characters that are trimmed at the cut
+	keptMore    = 200 // words of the client's own, such as "Command timed out after 10m"
 )
 
 var cutMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.\.\. \[(\d+) characters truncated\] \.\.\.`) })
@@ -68,7 +69,7 @@ func Failure(command, text string, kept int) string {
 // endGone tells whether a text of this many characters is one that the client stopped keeping.
 func endGone(whole, kept int) bool {
 	for _, limit := range []int{kept, defaultKept, mostKept} {
-		if limit > 0 && whole <= limit+1 && whole >= limit-keptSlack {
+		if limit > 0 && whole <= limit+keptMore && whole >= limit-keptLess {
 			return kept <= 0 || limit >= min(kept, mostKept)
 		}
 	}

@@ -167,6 +167,10 @@ func TestEveryFailureIsNamed(t *testing.T) {
 // The limits of the client, as measured: which ends are lost, by size and by the user's limit.
 func TestLostEnds(t *testing.T) {
 	t.Parallel()
+	late, _ := cutAsClient(143, "Command timed out after 2m 0s\n"+repeat(50_000, "line # of the failing run"), 30_029)
+	if got := shrink.Failure("make", late, 0); !strings.Contains(got, "real end is gone") {
+		t.Errorf("a run over its time: %s", got)
+	}
 	for _, c := range []struct {
 		size, limit, told int // told is the limit the server knows of
 		want              string
