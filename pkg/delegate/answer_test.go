@@ -150,6 +150,21 @@ func TestWrong(t *testing.T) {
 	}
 }
 
+func TestDeclaredTests(t *testing.T) {
+	t.Parallel()
+	cases := []struct{ file, text, want string }{
+		{"test_a.py", "def test_one():\n    def test_inner():\n        pass\n\nclass TestX:\n    def test_two(self):\n        pass\n\ndef helper():\n    pass\n", "test_one test_two"},
+		{"a.test.js", "test('it\\'s one', () => {});\n  it(\"two\", f);\ntest.skip('three', f);\ntest(`four ${x}`, f);\n// test('five', f)\n", "it\\'s one two"},
+		{"a_test.go", "func TestA(t *testing.T) {}\nfunc helper() {}\n", "TestA"},
+		{"a.rs", "#[test]\nfn one() {}\n#[test]\n#[should_panic]\nfn two() {}\nfn three() {}\n", "one two"},
+	}
+	for _, c := range cases {
+		if got := strings.Join(declaredTests(languageOf(c.file), c.text), " "); got != c.want {
+			t.Errorf("%s: %q, want %q", c.file, got, c.want)
+		}
+	}
+}
+
 func TestDecides(t *testing.T) {
 	t.Parallel()
 	for _, rel := range []string{"package.json", "a/conftest.py", "Makefile", ".github/workflows/ci.yml", "jest.config.mjs", "go.mod", "sub/Cargo.toml", "tsconfig.build.json", ".husky/pre-commit", "node_modules/x/index.js"} {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"legwork/pkg/llm"
+	"legwork/pkg/repo"
 )
 
 // candidate is one content of the targets that the gate has judged.
@@ -58,6 +59,7 @@ type work struct {
 	most    int             // most green tests at once
 	history []llm.Message   // the conversation, for policies that keep one
 	attempt int             // over all models
+	told    []string        // paths that test runs changed
 }
 
 // attempts asks the models, from small to big, until one passes.
@@ -241,6 +243,7 @@ func (w *work) consider(ctx context.Context, m llm.Choice, r reply) (finding, bo
 		return f, false, err
 	}
 	f = c.judge(run)
+	w.tell(run.changed)
 	k := &candidate{
 		files: files, model: m.Model, attempt: w.attempt, green: run.green(), total: max(run.total(), c.res.Total), class: f.class, why: f.why,
 		greens: run.passed, facts: c.facts(run, f),
@@ -256,6 +259,19 @@ func (w *work) consider(ctx context.Context, m llm.Choice, r reply) (finding, bo
 	}
 	c.res.Green, c.res.Total = c.best.green, max(c.best.total, c.best.green)
 	return f, progress, nil
+}
+
+// maxTold bounds how many changed paths are told.
+const maxTold = 5
+
+// tell notes, once each, what the test run changed outside the targets. It is undone already.
+func (w *work) tell(changes []repo.Change) {
+	for _, ch := range changes {
+		if !slices.Contains(w.told, ch.Path) && len(w.told) < maxTold {
+			w.told = append(w.told, ch.Path)
+			w.c.note("the test run changed %s; undone", ch)
+		}
+	}
 }
 
 // progress says that the candidate turned a test green that never was.

@@ -116,6 +116,8 @@ func Run(ctx context.Context, d Deps, req Request) (*Result, error) {
 	if err := c.check(ctx); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	models := c.chooseModels(ctx)
 	if err := c.open(ctx); err != nil {
 		return nil, err
@@ -165,7 +167,9 @@ func (c *call) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.res.Notes = append(c.res.Notes, c.tree.Notes...)
+	for _, n := range c.tree.Notes {
+		c.note("%s", n)
+	}
 	if err := c.prepare(ctx); err != nil {
 		c.close(context.WithoutCancel(ctx))
 		return err
@@ -312,6 +316,8 @@ func (c *call) write(files map[string]string) error {
 
 func (c *call) say(format string, a ...any) {
 	if c.Progress != nil {
+		c.res.mu.Lock()
+		defer c.res.mu.Unlock()
 		c.Progress(fmt.Sprintf(format, a...))
 	}
 }

@@ -212,6 +212,9 @@ func declaredTests(l language, text string) []string {
 	if l.declared == "" {
 		return nil
 	}
+	if l.name == "python" {
+		text = collected(text)
+	}
 	var out []string
 	for _, m := range regexp.MustCompile(l.declared).FindAllStringSubmatch(text, -1) {
 		for _, g := range m[1:] {
@@ -221,4 +224,23 @@ func declaredTests(l language, text string) []string {
 		}
 	}
 	return out
+}
+
+// collected leaves the lines of a Python file whose functions a runner collects: those at the top level and
+// in classes. A function inside another one is a helper, whatever its name.
+func collected(text string) string {
+	var out []string
+	inClass := false
+	for line := range strings.SplitSeq(text, "\n") {
+		trimmed := strings.TrimLeft(line, " \t")
+		switch indent := len(line) - len(trimmed); {
+		case trimmed == "" || trimmed[0] == '#' || trimmed[0] == ')' || trimmed[0] == ']' || trimmed[0] == '}':
+		case indent == 0:
+			inClass = strings.HasPrefix(line, "class ")
+			out = append(out, line)
+		case inClass && (indent == 4 || line[0] == '\t' && indent == 1):
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "\n")
 }
