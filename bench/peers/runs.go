@@ -168,12 +168,12 @@ func (t *tally) add(rec *record, raw []byte, reply string, known bool) {
 
 func tokens(bytes int) int { return (bytes + 3) / 4 }
 
-func (t *tally) median() int {
+func (t *tally) spread() string {
 	s := slices.Sorted(slices.Values(t.failing))
 	if len(s) == 0 {
-		return 0
+		return "–"
 	}
-	return s[len(s)/2]
+	return fmt.Sprintf("%d, %d", s[len(s)/2], s[len(s)*9/10])
 }
 
 func (s *runScore) table() string {
@@ -194,7 +194,7 @@ func (s *runScore) table() string {
 	row("read as failed, but passed", s.theirs.falseFail, s.ours.falseFail, s.all.falseFail)
 	row("failing tests named in full", of(s.theirs.idsFound, s.theirs.ids), of(s.ours.idsFound, s.ours.ids), of(s.all.idsFound, s.all.ids))
 	row("tokens of all replies (raw text)", of(s.theirs.tokens, s.theirs.raw), of(s.ours.tokens, s.ours.raw), of(s.all.tokens, s.all.raw))
-	row("median tokens of a reply to a failing run", s.theirs.median(), s.ours.median(), s.all.median())
+	row("tokens of a reply to a failing run: median, 9 of 10 below", s.theirs.spread(), s.ours.spread(), s.all.spread())
 	fmt.Fprintf(&b, "\nA token is 4 bytes. A reply reads as passed when it holds a word of success and none of failure. Runs that look green in every\n"+
 		"letter are left out of that row. rtk recognises a run when its hook rewrites the command; %d of those start another reporter, whose\n"+
 		"output was not recorded, and are not compared. legwork's replies include its first line and the id of the raw text.\n", s.notReplayable)

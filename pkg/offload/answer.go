@@ -21,7 +21,7 @@ const (
 // answer tries, in this order: what the parsed run says, what can be counted, the model, the best lines.
 func (c *call) answer(ctx context.Context, model <-chan chosen) error {
 	c.res.Lines, c.res.Outcome = []Line{}, "answered"
-	if c.answerFromRun() {
+	if c.answerFromRun() || c.emptyText() {
 		return nil
 	}
 	if done, err := c.count(ctx); done || err != nil {
@@ -52,6 +52,18 @@ func (c *call) answer(ctx context.Context, model <-chan chosen) error {
 	return c.support(ctx)
 }
 
+// emptyText answers when there is nothing to read.
+func (c *call) emptyText() bool {
+	if c.doc.Lines() > 0 {
+		return false
+	}
+	c.res.By, c.res.Answer = ByReader, "the text is empty"
+	if c.res.Ran != nil {
+		c.res.Answer = "the command printed nothing"
+	}
+	return true
+}
+
 // count answers a question that counts, over the whole material.
 func (c *call) count(ctx context.Context) (done bool, err error) {
 	n, ok, err := c.doc.Count(ctx, c.req.Question)
@@ -70,7 +82,7 @@ var countingForm = sync.OnceValue(func() *regexp.Regexp {
 // beyondRules tells that nobody counted: models get such questions wrong nearly always.
 func (c *call) beyondRules() {
 	if countingForm().MatchString(c.req.Question) {
-		c.note("the reader's rules for counting do not reach this question, so nothing was counted over the whole text; take a figure only from a line that states it")
+		c.note("nothing was counted over the whole text: the reader's rules do not reach this question")
 	}
 }
 

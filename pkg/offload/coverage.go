@@ -89,7 +89,7 @@ func (c *Coverage) String() string {
 	var s string
 	switch {
 	case c.LinesRead == 0:
-		s = all + " scanned, none read by a model"
+		s = all + " scanned"
 	case c.LinesRead == c.Lines:
 		s = "all " + all + " read"
 	case c.LinesRead+c.LinesFolded == c.Lines:
