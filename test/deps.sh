@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need beyond Go, git and npm: the pinned Claude Code client, and, where apt
-# and the rights for it exist, searx for the research tests and the test runners the gates are tried
-# with. What cannot be installed is said in one line; the tests that need it say so again.
+# and the rights for it exist, searx and pdftotext for the research tests, the test runners the gates
+# are tried with, and a C compiler for the race detector. What cannot be installed is said in one line; the tests that need it say so again.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -18,8 +18,11 @@ else
 fi
 
 need=
-command -v searx-run >/dev/null 2>&1 || need="$need searx"
-command -v pytest >/dev/null 2>&1 || need="$need python3-pytest"
+# program:package, as Debian calls it
+for pair in searx-run:searx pdftotext:poppler-utils pytest:python3-pytest node:nodejs cc:gcc; do
+  command -v "${pair%%:*}" >/dev/null 2>&1 || need="$need ${pair#*:}"
+done
+case $need in *gcc*) need="$need libc6-dev" ;; esac
 if [ -n "$need" ]; then
   if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
     apt-get update -q >/dev/null 2>&1 || true

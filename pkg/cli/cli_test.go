@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -49,6 +50,14 @@ func (u *user) run(args ...string) (stdout, stderr string, code int) {
 	var out, err bytes.Buffer
 	code = Main(append([]string{"-q"}, args...), u.env, strings.NewReader(""), &out, &err)
 	return out.String(), err.String(), code
+}
+
+// posix skips where commands are not for a POSIX shell.
+func posix(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the command is for a POSIX shell")
+	}
 }
 
 func (u *user) want(code int, has string, args ...string) string {
@@ -239,6 +248,34 @@ func TestJSONEverywhere(t *testing.T) {
 	} {
 		if out, errText, code := u.run(append(args, "--json")...); code != 0 || !json.Valid([]byte(out)) || strings.Contains(out, "the-secret-key-1") {
 			t.Errorf("%v: exit %d\n%s%s", args, code, out, errText)
+		}
+	}
+}
+
+// G10: replies that a model pays for say what is asked and no more.
+func TestReplySizesG10(t *testing.T) {
+	posix(t)
+	t.Parallel()
+	s := llmtest.NewLlamaServer(t, llmtest.Config{Models: []llmtest.Model{{ID: "tiny-coder"}}})
+	u := newUser(t, endpoint("gpu", s.URL))
+	noise := "for i in $(seq 400); do echo \"step $i of the build is done, nothing to see here\"; done; echo 'ERROR: disk is full'; exit 3"
+	for _, c := range []struct {
+		most int // bytes; a token is three to four
+		args []string
+	}{
+		{2400, []string{"configure"}},
+		{200, []string{"configure", "--set", "offload.model=tiny-coder"}},
+		{300, []string{"models"}},
+		{1500, []string{"offload", "--command", noise, "what went wrong?"}},
+		{100, []string{"complete", "hello"}},
+	} {
+		out, _, code := u.run(c.args...)
+		out = strings.ReplaceAll(out, u.dir, "") // as long as this machine wants
+		if code != 0 || len(out) > c.most {
+			t.Errorf("%v: exit %d, %d bytes, more than %d:\n%s", c.args, code, len(out), c.most, out)
+		}
+		if strings.Contains(out, "nothing to see here\"; done") {
+			t.Errorf("%v: the request is echoed:\n%s", c.args, out)
 		}
 	}
 }

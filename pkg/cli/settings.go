@@ -111,17 +111,37 @@ func settingsText(cfg *config.Config) string {
 	}
 	_ = w.Flush()
 	if defaults > 0 {
-		fmt.Fprintf(&b, "%d more settings have their built-in value:\n", defaults)
-		for _, e := range cfg.View() {
-			if e.Default {
-				fmt.Fprintf(&b, "  %s=%s\n", e.Key, e.Value)
-			}
-		}
+		fmt.Fprintf(&b, "%d more settings have their built-in value:", defaults)
+		builtins(&b, cfg.View())
 	}
 	for _, warn := range cfg.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", warn.String())
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// builtins lists what nobody set, a line a section: the reply of a tool is read by a model that pays for it.
+func builtins(b *strings.Builder, entries []config.Entry) {
+	last := ""
+	for _, e := range entries {
+		if !e.Default {
+			continue
+		}
+		section, key, named := strings.Cut(e.Key, ".")
+		switch {
+		case !named:
+			section, key = "", e.Key
+			b.WriteString("\n ")
+		case section != last:
+			b.WriteString("\n  " + section + ":")
+		}
+		last = section
+		b.WriteString(" " + key)
+		if e.Value != "" {
+			b.WriteString("=" + strings.ReplaceAll(oneLine(e.Value, 40), ", ", ","))
+		}
+	}
+	b.WriteString("\n")
 }
 
 func appliedText(ap config.Applied) string {
