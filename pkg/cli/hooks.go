@@ -39,7 +39,7 @@ func (h *hooks) shrink(ctx context.Context, in mcpserver.BashResult) (*mcpserver
 	start := time.Now()
 	out := shrink.Output{
 		Command: in.Command, Stdout: in.Stdout, Stderr: in.Stderr, Persisted: in.Persisted, Dir: in.Dir,
-		Special: in.Interrupted == "true" || in.IsImage == "true",
+		Special: in.Interrupted == "true" || in.IsImage == "true" || in.Background != "",
 	}
 	s, err := shrink.Bash(ctx, cfg.Shrink, out, func() string { return h.whole(in) })
 	if err != nil {

@@ -153,6 +153,7 @@ func testFoldOverMCP(t *testing.T) {
 	}
 	for name, in := range map[string]args{
 		"interrupted": {"interrupted": "true", "transcript": transcript}, "an image": {"is_image": "true", "transcript": transcript}, "no session": {"transcript": ""},
+		"still running": {"background": "b1", "transcript": transcript},
 	} {
 		in["command"], in["stdout"] = "make test", run.String()
 		if text, failed := s.call("hook_shrink", in, ""); failed || text != "{}" {

@@ -71,7 +71,8 @@ type BashResult struct {
 	Persisted   string `json:"persisted,omitempty"`
 	Interrupted string `json:"interrupted,omitempty"`
 	IsImage     string `json:"is_image,omitempty"`
-	Error       string `json:"error,omitempty"` // of a failing command
+	Background  string `json:"background,omitempty"` // id of the task when the command still runs: at its limit, the client moves it to the background
+	Error       string `json:"error,omitempty"`      // of a failing command
 	Transcript  string `json:"transcript,omitempty"`
 	Dir         string `json:"dir,omitempty"`
 }

@@ -49,7 +49,7 @@ type Output struct {
 	Stdout    string // at most the first 30,000 characters
 	Stderr    string
 	Persisted string // file with the whole text, when the client saved one
-	Special   bool   // interrupted, or an image: never touched
+	Special   bool   // interrupted, still running, or an image: never touched
 	Dir       string
 }
 
