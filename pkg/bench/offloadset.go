@@ -64,6 +64,15 @@ func OffloadSet(ctx context.Context, dir string, o OffloadOptions) (*OffloadRepo
 		return nil, err
 	}
 	defer log.close()
+	for i := range log.records { // by today's rule
+		rec := &log.records[i]
+		k := slices.IndexFunc(lines, func(l evidenceLine) bool { return l.ID == rec.ID })
+		if k >= 0 && rec.Reply != "" { // published records may lack the text
+			if err := rec.judge(lines[k]); err != nil {
+				return nil, err
+			}
+		}
+	}
 	tmp, err := os.MkdirTemp("", "legwork-bench-")
 	if err != nil {
 		return nil, err
@@ -173,8 +182,7 @@ func (r *offloadRun) ask(ctx context.Context, l evidenceLine) error {
 		return err
 	}
 	rec := newRecord(l.ID, l.Kind, res)
-	rec.Truth = l.Answer
-	if rec.Shown, rec.Right, err = judge(l, res); err != nil {
+	if err := rec.judge(l); err != nil {
 		return err
 	}
 	return r.log.add(rec)
@@ -224,35 +232,37 @@ func (r *offloadRun) askTwice(ctx context.Context, id string, l evidenceLine) er
 // Shown: every piece of evidence matches a printed line. Right: the answer holds at least half of the
 // true answer's figures and names (what it says in parentheses aside), or all of its own figures and names
 // stand on lines that answer and one of them is in the true answer. A true answer without figures and
-// names is compared by its words. On a question that the text does not answer no answer is right, but one
-// that states a result of zero.
-func judge(l evidenceLine, res *offload.Result) (shown, right bool, err error) {
-	printed := strings.Split(res.Whole, "\n")
-	for _, ls := range [][]offload.Line{res.Lines, res.SaysMore} {
-		for _, p := range ls {
-			printed = append(printed, p.Text)
-		}
-	}
-	if res.Says != nil {
-		printed = append(printed, res.Says.Text)
+// names is compared by its words. What was parsed of a run counts as answer with all of its lines. On a
+// question that the text does not answer no answer is right, but one that was parsed.
+func (r *OffloadRecord) judge(l evidenceLine) error {
+	r.Truth = l.Answer
+	printed := strings.Split(r.Reply, "\n")
+	for i, p := range printed {
+		printed[i] = address.ReplaceAllString(p, "")
 	}
 	var on []string // printed lines that answer
-	shown = len(l.Evidence) > 0
+	r.Shown = len(l.Evidence) > 0
 	for _, e := range l.Evidence {
 		re, err := regexp.Compile(e.Regex)
 		if err != nil {
-			return false, false, fmt.Errorf("evidence: %w", err)
+			return fmt.Errorf("evidence: %w", err)
 		}
 		i := slices.IndexFunc(printed, re.MatchString)
-		if shown = shown && i >= 0; i >= 0 {
+		if r.Shown = r.Shown && i >= 0; i >= 0 {
 			on = append(on, strings.ToLower(printed[i]))
 		}
 	}
-	if l.Kind == Unanswerable {
-		return shown, res.By == offload.ByParser, nil
+	said := r.Answer
+	if r.By == offload.ByParser {
+		said = r.Reply
 	}
-	return shown, rightAnswer(l, res.Answer, strings.Join(on, "\n")), nil
+	r.Right = l.Kind == Unanswerable && r.By == offload.ByParser ||
+		l.Kind != Unanswerable && rightAnswer(l, said, strings.Join(on, "\n"))
+	return nil
 }
+
+// address is the file and line before a printed line.
+var address = regexp.MustCompile(`^(line \d+ says so: )?[^: ]+:\d+: `)
 
 func rightAnswer(l evidenceLine, answer, on string) bool {
 	said := strings.ToLower(answer)

@@ -129,7 +129,14 @@ func verdict(r *runners.Result) string {
 	case runners.StateNoTests:
 		return "no test ran"
 	case runners.StateBuildFailed:
-		return fmt.Sprintf("it does not build or load: %s", plural(len(r.BuildErrors)+len(r.Suites), "error"))
+		out := "it does not build or load: " + plural(len(r.BuildErrors)+len(r.Suites), "error")
+		if len(r.BuildErrors) == 1 && len(r.Suites) == 0 {
+			out = "it does not build or load: " + short(r.BuildErrors[0].Message, maxShown)
+		}
+		if n > 0 {
+			out += fmt.Sprintf("; besides, %s failed%s", plural(n, "test"), named(r.Failures))
+		}
+		return out
 	case runners.StateDidNotFinish:
 		if n == 0 {
 			return "the run did not finish"
