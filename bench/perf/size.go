@@ -21,7 +21,7 @@ func binarySizes(l *lab) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, row{what: target, how: "stripped, -trimpath", limit: 15, got: float64(st.Size()) / 1e6, unit: "MB"})
+		rows = append(rows, row{what: target, how: "stripped, -trimpath", limit: 15, got: float64(st.Size()) / (1 << 20), unit: "MiB"})
 	}
 	return rows, nil
 }
