@@ -177,20 +177,6 @@ func TestTroubleKeepsTheOutput(t *testing.T) {
 	})
 }
 
-// A command that is over its limit goes on in the background; what it printed so far is no result yet.
-func TestRunningCommandIsNotFolded(t *testing.T) {
-	t.Parallel()
-	c := claude.New(t)
-	install(t, c, plugin(t))
-	writeConfig(t, c, "shrink: {mode: on, above: 500}\n")
-	run := tapRun(t, c.Dir, "run.sh", 380, false)
-	b := backend.New(t, backend.Turn{Tools: []backend.Tool{{Name: "Bash", Input: map[string]any{"command": run + "; sleep 4", "timeout": 1500}}}})
-	c.Print(b.URL, "run it", "--allowedTools=Bash")
-	if r := b.Results(); len(r) != 1 || !strings.Contains(r[0].Text, "moved to the background") || strings.Contains(r[0].Text, "folded") {
-		t.Errorf("%+v", r)
-	}
-}
-
 // An interrupt while the hook is called ends the client at once, and nothing stays.
 func TestInterruptDuringHook(t *testing.T) {
 	t.Parallel()
