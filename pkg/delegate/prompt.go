@@ -118,6 +118,10 @@ func (w *work) messages(p *plan, kind string) []llm.Message {
 		return append(base, w.history...)
 	case kindRepair:
 		return append(base, llm.Message{Role: "assistant", Content: c.answerOf(c.best)}, llm.Message{Role: "user", Content: c.repairText(p)})
+	case kindFirst:
+		if c.patches(p, string(c.before[0].Data)) {
+			base[1].Content += "\n\nThe file is long. Instead of the whole file you may answer with what changes:\n" + patchForm
+		}
 	case kindFormat:
 		base[1].Content += "\n\nYour last answer could not be used: " + p.why + "."
 	case kindFresh:
@@ -126,6 +130,15 @@ func (w *work) messages(p *plan, kind string) []llm.Message {
 		}
 	}
 	return base
+}
+
+// patchForm asks for search and replace blocks.
+const patchForm = "Answer with one or more blocks of this form, each search text exactly as it stands in the file and only once there:\n" +
+	"<<<<<<< SEARCH\nold lines\n=======\nnew lines\n>>>>>>> REPLACE\n"
+
+// patches says that the policy lets a model change a file of this size by blocks.
+func (c *call) patches(p *plan, text string) bool {
+	return p.blocks > 0 && len(c.res.Targets) == 1 && len(text) >= p.blocks
 }
 
 // answerOf is a candidate as the model would have sent it.
@@ -156,9 +169,8 @@ func (c *call) repairText(p *plan) string {
 	if rules := c.rules(); len(rules) > 0 {
 		b.WriteString("\nThe task says about this:\n- " + strings.Join(rules, "\n- ") + "\n")
 	}
-	if p.blocks > 0 && len(c.res.Targets) == 1 && len(c.best.files[c.res.Targets[0]]) >= p.blocks {
-		b.WriteString("\nChange only what is wrong. Answer with one or more blocks of this form, each search text exactly as it stands in the file and only once there:\n" +
-			"<<<<<<< SEARCH\nold lines\n=======\nnew lines\n>>>>>>> REPLACE\n")
+	if c.patches(p, c.best.files[c.res.Targets[0]]) {
+		b.WriteString("\nChange only what is wrong. " + patchForm)
 		return b.String()
 	}
 	b.WriteString("\nFind what in the code leads to this, change it, and send the whole file again. Keep what works.")

@@ -419,6 +419,26 @@ func TestLearned(t *testing.T) {
 	}
 }
 
+// A long file and a model that is trusted with it: blocks are asked for, applied exactly, and given up for
+// the whole file when they do not match.
+func TestBlocksForLongFiles(t *testing.T) {
+	t.Parallel()
+	s := shellSite(t)
+	long := strings.Repeat("a line that stays as it is\n", 600)
+	put(t, s.dir, "out.txt", "first\n"+long+"last\n")
+	s.settings = "delegate: {policy: strong, sandbox: \"off\"}\n"
+	s.answers("", "RAW:<<<<<<< SEARCH\nnot there\n=======\nright\n>>>>>>> REPLACE", "RAW:<<<<<<< SEARCH\nlast\n=======\nright\n>>>>>>> REPLACE")
+	res, err := s.run(shellTask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := s.server.Calls()
+	if res.Verdict != Pass || s.read("out.txt") != "first\n"+long+"right\n" || !strings.Contains(calls[0].Last(), "SEARCH") ||
+		!strings.Contains(calls[1].Last(), "send the whole file instead") || res.Attempts[0].Class != classFormat {
+		t.Errorf("%s", res.Text())
+	}
+}
+
 // The policy as a table: what turn follows what.
 func TestPlan(t *testing.T) {
 	t.Parallel()
