@@ -169,9 +169,8 @@ func (c *call) read(ctx context.Context) error {
 	}
 	defer text.Close()
 	var in io.Reader = text
-	var scan *runners.Scanner
-	if c.res.Ran != nil || len(c.mat.parts) == 1 {
-		scan = runners.NewScanner(c.hint())
+	scan := c.scanner()
+	if scan != nil && len(c.mat.parts) == 1 {
 		in = io.TeeReader(text, scan)
 	}
 	c.doc, err = digest.Scan(ctx, in, digest.Options{Reopen: c.mat.open})
@@ -182,6 +181,9 @@ func (c *call) read(ctx context.Context) error {
 		return fmt.Errorf("reading the material: %w", err)
 	}
 	if scan != nil {
+		if err := c.scanOutput(scan); err != nil {
+			return err
+		}
 		r := scan.Result(c.hint())
 		if c.evidence.Channel != "" {
 			r.Apply(c.evidence)
@@ -194,6 +196,30 @@ func (c *call) read(ctx context.Context) error {
 	c.res.Coverage.Lines, c.res.Coverage.Bytes = c.doc.Lines(), c.doc.Bytes()
 	c.res.Coverage.BytesBad = c.mat.bad
 	return c.checkRanges()
+}
+
+// scanner is nil for material that no program printed as one text: several files.
+func (c *call) scanner() *runners.Scanner {
+	if c.res.Ran == nil && len(c.mat.parts) > 1 {
+		return nil
+	}
+	return runners.NewScanner(c.hint())
+}
+
+// scanOutput shows the scanner a command's output alone, when files were asked about besides it: an old
+// test log among them says nothing about this run.
+func (c *call) scanOutput(scan *runners.Scanner) error {
+	if len(c.mat.parts) == 1 {
+		return nil
+	}
+	out := *c.mat.parts[0]
+	text, err := (&material{parts: []*part{&out}, secrets: c.secrets}).open()
+	if err != nil {
+		return fmt.Errorf("reading the output: %w", err)
+	}
+	defer text.Close()
+	_, err = io.Copy(scan, text)
+	return err
 }
 
 // checkRanges refuses a range that begins after the end of its file.
