@@ -67,10 +67,11 @@ func (c *call) await(ctx context.Context, model <-chan chosen) (llm.Choice, erro
 	}
 }
 
-// noModel says why no model answers. That no server runs is normal and told by the first line.
+// noModel says why no model answers. That no server runs is normal where none is configured, and told by
+// the first line.
 func (c *call) noModel(err error) {
 	c.res.Outcome = "no_model"
-	if !errors.Is(err, llm.ErrNoServer) {
+	if !errors.Is(err, llm.ErrNoServer) || len(c.Config.Endpoints) > 0 {
 		c.note("no model was used: %s", short(err.Error(), 600))
 	}
 }
