@@ -27,7 +27,7 @@ type session struct {
 const stopGrace = 300 * time.Millisecond
 
 // errStalled is the cause of a session's end when nothing moved for too long.
-var errStalled = errors.New("nothing moved for too long")
+var errStalled = errors.New("the model server, or the session, was silent for too long")
 
 // open starts the client.
 func (s *session) open(ctx context.Context, children *proc.Group, argv, env []string, dir string, on func([]byte, []claudecode.Event), bad func([]byte, string)) error {

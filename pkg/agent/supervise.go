@@ -119,15 +119,14 @@ func (r *run) work(ctx context.Context) (verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	r.resetFacts()
-	if err := r.settle(ctx); err != nil {
-		return verdict{}, r.orStopped(ctx, err)
+	v := verdict{}
+	if err = r.settle(ctx); err == nil {
+		v, err = r.converse(ctx)
 	}
-	v, err := r.converse(ctx)
 	if err != nil {
 		err = r.orStopped(ctx, err)
 	}
-	var s *stopError
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[*stopError](err); ok {
 		return s.v, nil
 	}
 	return v, err
@@ -169,7 +168,7 @@ func (r *run) slot(ctx context.Context) (func(), error) {
 func (r *run) converse(ctx context.Context) (verdict, error) {
 	ctx, stall := context.WithCancelCause(ctx)
 	defer stall(nil)
-	t := &tally{dir: r.dir, say: r.say, show: r.h.Progress, began: r.began, f: &r.facts, calls: map[string]string{}}
+	t := &tally{dir: r.dir, say: r.say, show: r.h.Progress, stall: func() { stall(errStalled) }, began: r.began, f: &r.facts, calls: map[string]string{}}
 	s := &session{}
 	proxy, addr, closeShim, err := r.openShim(ctx, s, t)
 	if err != nil {
@@ -180,7 +179,7 @@ func (r *run) converse(ctx context.Context) (verdict, error) {
 	if err := r.openClient(ctx, s, t, proxy.Env(addr)); err != nil {
 		return verdict{}, err
 	}
-	v := r.turns(ctx, s, t, proxy, func() { stall(errStalled) })
+	v := r.turns(ctx, s, t, proxy)
 	exit := s.end()
 	if sv, ok := stopped(ctx); ok {
 		v = sv
@@ -194,14 +193,14 @@ func (r *run) converse(ctx context.Context) (verdict, error) {
 }
 
 // turns is the conversation: task, gate, what failed, gate …
-func (r *run) turns(ctx context.Context, s *session, t *tally, proxy *shim.Shim, stall func()) verdict {
+func (r *run) turns(ctx context.Context, s *session, t *tally, proxy *shim.Shim) verdict {
 	text := r.prompt()
 	for {
 		r.say("=== task: " + oneLine(text, 2000))
 		if err := s.send(text, r.facts.Gate == nil); err != nil {
 			return verdict{jobs.Failed, InternalFail, err.Error()}
 		}
-		res, ok := s.await(r.stallLimit(), stall)
+		res, ok := s.await(r.stallLimit(), t.stall)
 		if !ok || ctx.Err() != nil {
 			return verdict{ending: NoResult}
 		}

@@ -17,19 +17,19 @@ type tally struct {
 	dir   string // where the session works; files are told relative to it
 	say   func(string)
 	show  func(string)
+	stall func() // called when waiting longer makes no sense
 	began time.Time
 
-	mu       sync.Mutex
-	f        *Facts
-	message  string            // id of the model's message at hand
-	calls    map[string]string // id of a call → tool
-	doing    string
-	last     lastThing
-	written  int           // tokens
-	writing  time.Duration // time the model spent on them
-	started  bool          // the client's first event came
-	servers  []string
-	outcomes []string
+	mu      sync.Mutex
+	f       *Facts
+	message string            // id of the model's message at hand
+	calls   map[string]string // id of a call → tool
+	doing   string
+	last    lastThing
+	stalls  int           // requests in a row on which the server fell silent
+	written int           // tokens
+	writing time.Duration // time the model spent on them
+	started bool          // the client's first event came
 }
 
 // lastThing is how the last tool call ended.
@@ -40,6 +40,9 @@ const (
 	worked
 	refused
 )
+
+// maxStalls is how often in a row a silent server is waited for.
+const maxStalls = 2
 
 // minWriting is how long the model must have written for its speed to mean something.
 const minWriting = 200 * time.Millisecond
@@ -64,7 +67,7 @@ func (t *tally) event(e claudecode.Event) {
 	case claudecode.EventInit:
 		if !t.started { // repeated for every turn of ours
 			t.started = true
-			t.f.Session, t.f.Client, t.servers = e.Init.SessionID, e.Init.Version, e.Init.Servers
+			t.f.Session, t.f.Client = e.Init.SessionID, e.Init.Version
 		}
 	case claudecode.EventText, claudecode.EventToolCall:
 		if e.Message != t.message {
@@ -152,6 +155,15 @@ func (t *tally) rel(path string) string {
 func (t *tally) record(r shim.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	switch r.Outcome {
+	case shim.Stalled:
+		// The client would ask ten times, and wait for minutes each time.
+		if t.stalls++; t.stalls == maxStalls {
+			t.stall()
+		}
+	case shim.Answered:
+		t.stalls = 0
+	}
 	if r.Outcome == shim.Answered && r.Usage.Output > 0 {
 		t.written += r.Usage.Output
 		t.writing += time.Duration((r.TotalMS - r.FirstMS) * float64(time.Millisecond))

@@ -150,7 +150,11 @@ func TestFindClient(t *testing.T) {
 	odd := fake("odd", "exit 3")
 	env := []string{"PATH=.:" + filepath.Dir(good), "HOME=" + dir}
 	for _, tc := range []struct{ setting, path, version string }{
-		{"", "PATH=.:" + filepath.Dir(good), "2.1.332"}, {good, "PATH=", "2.1.332"}, {"", "PATH=/nonexistent", ""}, {old, "PATH=", ""}, {odd, "PATH=", ""},
+		{"", "PATH=.:" + filepath.Dir(good), "2.1.332"},
+		{good, "PATH=", "2.1.332"},
+		{"", "PATH=/nonexistent", ""},
+		{old, "PATH=", ""},
+		{odd, "PATH=", ""},
 		{"/nonexistent/claude", env[0], ""},
 	} {
 		c, err := FindClient(t.Context(), tc.setting, []string{tc.path, "HOME=" + dir})

@@ -19,11 +19,11 @@ type Handle struct {
 	store *Store
 	id    string
 
-	mu     sync.Mutex
-	job    Job
-	said   time.Time // when progress was last written
-	next   string    // progress that is to be written when its time comes
-	done   chan struct{} // of Go: the work has returned
+	mu   sync.Mutex
+	job  Job
+	said time.Time     // when progress was last written
+	next string        // progress that is to be written when its time comes
+	done chan struct{} // of Go: the work has returned
 }
 
 // ErrOver says that a job is over, or belongs to another process, and takes no more changes.

@@ -318,7 +318,7 @@ type mcpSession struct {
 
 func (u *agentUser) serve() *mcpSession {
 	u.t.Helper()
-	cmd := exec.Command(u.bin, "mcp") //nolint:noctx // ended by close, or killed by the test
+	cmd := exec.Command(u.bin, "mcp")
 	cmd.Dir, cmd.Env = u.Dir, u.Env
 	in, err := cmd.StdinPipe()
 	if err != nil {
