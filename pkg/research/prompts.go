@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode"
+
+	"github.com/tidwall/gjson"
 )
 
 const planSystem = `You write web search queries. Reply with 2 or 3 queries, one a line: the key terms a page that answers would contain, no operators, no quotes, no numbering, nothing else.`
@@ -68,23 +71,51 @@ func (r *run) askQueries(ctx context.Context, user string) []string {
 	return readQueries(reply.Text)
 }
 
-// readQueries takes lines that look like queries.
+// readQueries takes lines that look like queries, or the strings of a JSON list, which some models write
+// whatever they are asked for.
 func readQueries(text string) []string {
+	lines := jsonStrings(text)
+	if lines == nil {
+		lines = strings.Split(text, "\n")
+	}
 	var out []string
-	for line := range strings.SplitSeq(text, "\n") {
+	for _, line := range lines {
 		line = strings.TrimSpace(line)
 		if n := listMark(line); n > 0 {
 			line = line[n:]
 		}
 		line = strings.Trim(strings.TrimSpace(line), "\"'`“”*")
 		words := len(strings.Fields(line))
-		if words < 1 || words > 16 || len(line) > 160 || strings.HasSuffix(line, ":") || strings.HasPrefix(line, "```") || strings.HasPrefix(line, "<") {
+		if words < 1 || !strings.ContainsFunc(line, isWordRune) || words > 16 || len(line) > 160 || strings.HasSuffix(line, ":") || strings.HasPrefix(line, "```") || strings.HasPrefix(line, "<") {
 			continue
 		}
 		if out = append(out, line); len(out) == 3 {
 			break
 		}
 	}
+	return out
+}
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// jsonStrings are the strings in the lists of a JSON text, nil when it is none.
+func jsonStrings(text string) []string {
+	text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "```"))
+	text = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(text, "```json"), "```"))
+	if !gjson.Valid(text) {
+		return nil
+	}
+	var out []string
+	var walk func(v gjson.Result, listed bool)
+	walk = func(v gjson.Result, listed bool) {
+		switch {
+		case v.IsArray() || v.IsObject():
+			v.ForEach(func(_, e gjson.Result) bool { walk(e, listed || v.IsArray()); return true })
+		case listed && v.Type == gjson.String:
+			out = append(out, v.Str)
+		}
+	}
+	walk(gjson.Parse(text), false)
 	return out
 }
 
