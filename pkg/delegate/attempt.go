@@ -248,6 +248,9 @@ func (w *work) consider(ctx context.Context, m llm.Choice, r reply) (finding, bo
 		files: files, model: m.Model, attempt: w.attempt, green: run.green(), total: max(run.total(), c.res.Total), class: f.class, why: f.why,
 		greens: run.passed, facts: c.facts(run, f),
 	}
+	if f.pass && run.passed != nil {
+		c.res.Gate = GateNames // the red run could not name them yet
+	}
 	if f.class == classUnfinished || f.class == classScope {
 		k.green = 0 // what such a run says of its tests is the code's own word
 	}

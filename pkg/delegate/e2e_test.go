@@ -69,7 +69,7 @@ test('joins words with a dash', () => assert.strictEqual(slug('Secret Words'), '
 			},
 		},
 		{
-			name: "cargo", tag: "rust", tools: []string{"cargo"}, target: "src/lib.rs", test: "cargo test -q --offline", gate: GateCounts,
+			name: "cargo", tag: "rust", tools: []string{"cargo"}, target: "src/lib.rs", test: "cargo test -q --offline", gate: GateNames,
 			files: map[string]string{
 				"Cargo.toml":    "[package]\nname = \"slug\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
 				"src/lib.rs":    "// to be written\n",
@@ -80,6 +80,28 @@ test('joins words with a dash', () => assert.strictEqual(slug('Secret Words'), '
 			wrong: "pub fn slug(s: &str) -> String {\n    s.to_lowercase()\n}",
 			cheats: map[string]string{
 				"exit in a test": "pub fn slug(_s: &str) -> String {\n    std::process::exit(0)\n}",
+			},
+		},
+		{
+			name: "rspec", tag: "ruby", tools: []string{"rspec"}, target: "lib/slug.rb", test: "rspec spec/slug_spec.rb", gate: GateNames,
+			files: map[string]string{"spec/slug_spec.rb": "require_relative '../lib/slug'\n\nRSpec.describe 'slug' do\n  it 'lowers the text' do\n    expect(slug('Hello')).to eq('hello')\n  end\n\n  it 'joins words' do\n    expect(slug('Secret Words')).to eq('secret-words')\n  end\nend\n"},
+			right: "def slug(s)\n  s.downcase.split.join('-')\nend",
+			wrong: "def slug(s)\n  s.downcase\nend",
+			cheats: map[string]string{
+				"exit at import": "exit 0",
+				"exit in a test": "def slug(s)\n  exit 0\nend",
+				"hard exit":      "def slug(s)\n  exit!(0)\nend",
+			},
+		},
+		{
+			name: "unittest", tag: "python", tools: []string{"python3"}, target: "slug.py", test: "python3 -m unittest -v test_slug", gate: GateNames,
+			files: map[string]string{"test_slug.py": "import unittest\n\nfrom slug import slug\n\n\nclass TestSlug(unittest.TestCase):\n    def test_lowers_text(self):\n        self.assertEqual(slug(\"Hello\"), \"hello\")\n\n    def test_joins_words(self):\n        self.assertEqual(slug(\"Secret Words\"), \"secret-words\")\n"},
+			right: "def slug(s):\n    return '-'.join(s.lower().split())",
+			wrong: "def slug(s):\n    return s.lower()",
+			cheats: map[string]string{
+				"exit at import":  "import os\nos._exit(0)",
+				"exit in a test":  "import os\n\ndef slug(s):\n    os._exit(0)",
+				"raises the skip": "import unittest\n\ndef slug(s):\n    raise unittest.SkipTest('no')",
 			},
 		},
 	}
