@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"legwork/pkg/cli"
+	"legwork/pkg/llm/llmtest"
 )
 
 func TestMain(m *testing.M) {
@@ -24,10 +25,14 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// modelAnswer is what the model of the scripts says, whatever it is asked.
+const modelAnswer = "It could not bind to port 7443."
+
 // TestScript runs the sessions under testdata/script. Each has a home of its own, and no model server:
-// LEGWORK_LOCAL_SERVERS is empty.
+// LEGWORK_LOCAL_SERVERS is none; a script that wants one sets it to $MODEL, a fake server with a window of 2,048 tokens.
 func TestScript(t *testing.T) {
 	t.Parallel()
+	model := llmtest.NewLlamaServer(t, llmtest.Config{Window: 2048, Answer: func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Text: modelAnswer} }})
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(e *testscript.Env) error {
@@ -35,6 +40,7 @@ func TestScript(t *testing.T) {
 			e.Setenv("LEGWORK_CONFIG_HOME", filepath.Join(e.WorkDir, "home", "config"))
 			e.Setenv("LEGWORK_STATE_HOME", filepath.Join(e.WorkDir, "home", "state"))
 			e.Setenv("LEGWORK_LOCAL_SERVERS", "none")
+			e.Setenv("MODEL", model.URL)
 			return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o755)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

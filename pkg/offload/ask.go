@@ -74,17 +74,21 @@ func (c *call) askModel(ctx context.Context, ch llm.Choice) error {
 	return c.askFocused(ctx, a)
 }
 
+// askWhole gives the model every line as it stands; nothing is folded.
 func (c *call) askWhole(ctx context.Context, a asking) error {
-	var text strings.Builder
-	for ch, err := range c.doc.Chunks(ctx, 1<<30) {
-		if err != nil {
-			return err
-		}
-		text.WriteString(ch.Text)
-		c.res.Coverage.readChunk(ch)
+	text, err := c.mat.all()
+	if err != nil {
+		return err
 	}
+	var b strings.Builder
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		fmt.Fprintf(&b, "%d: %s", n, line)
+	}
+	c.res.Coverage.read(1, n)
 	c.res.Coverage.Chunks = 1
-	return c.ask(ctx, a, c.withFacts(text.String()))
+	return c.ask(ctx, a, c.withFacts(b.String()))
 }
 
 func (c *call) askFocused(ctx context.Context, a asking) error {

@@ -93,11 +93,11 @@ func (c *Coverage) String() string {
 	case c.LinesRead == c.Lines:
 		s = "all " + all + " read"
 	case c.LinesRead+c.LinesFolded == c.Lines:
-		s = fmt.Sprintf("all %s read, %s of them only counted as alike", all, grouped(c.LinesFolded))
+		s = fmt.Sprintf("%s of %s read, the rest like them and only counted", grouped(c.LinesRead), all)
 	default:
 		s = fmt.Sprintf("%s of %s read (%s), the rest only scanned", grouped(c.LinesRead), all, c.which())
 		if c.LinesFolded > 0 {
-			s += fmt.Sprintf(", %s only counted as alike", grouped(c.LinesFolded))
+			s += fmt.Sprintf(", %s like others only counted", grouped(c.LinesFolded))
 		}
 	}
 	if c.Chunks > 1 {

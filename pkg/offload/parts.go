@@ -132,11 +132,30 @@ func (p *parted) reduce(ctx context.Context) error {
 		}
 	}
 	if len(said) == 0 {
-		c.res.Outcome = string(llm.Answered)
 		c.note("by the model's reading none of the %d parts says it", p.good)
-		return nil
 	}
-	return c.ask(ctx, p.a, p.groups(said)[0])
+	best, err := p.best(ctx)
+	if err != nil {
+		return err
+	}
+	groups := p.groups(said)
+	if len(groups) > 1 {
+		c.note("the answers of the parts are too long for one more question: only the first %d %% of them are in it", 100/len(groups))
+	}
+	return c.ask(ctx, p.a, groups[0]+best)
+}
+
+// best are the lines that the reader would give to the model, for the last question: lines like many
+// others of their part were only counted in it, and one of them may be the answer.
+func (p *parted) best(ctx context.Context) (string, error) {
+	sel, err := p.c.doc.Select(ctx, p.c.req.Question, digest.Budget{Tokens: min(p.a.focus, p.a.room/2)})
+	if err != nil {
+		return "", err
+	}
+	for _, l := range sel.Lines {
+		p.c.res.Coverage.read(l.No, l.No)
+	}
+	return "Lines of the text:\n" + sel.Text(), nil
 }
 
 // groups joins answers into texts that fit one call.
@@ -144,7 +163,7 @@ func (p *parted) groups(said []string) []string {
 	var out []string
 	var b strings.Builder
 	for _, s := range said {
-		if b.Len() > 0 && p.c.Models.Estimate(p.a.Choice, b.String()+s) > p.a.room {
+		if b.Len() > 0 && p.c.Models.Estimate(p.a.Choice, b.String()+s) > p.a.room/2 {
 			out = append(out, b.String())
 			b.Reset()
 		}

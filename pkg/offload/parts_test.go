@@ -153,5 +153,45 @@ func TestSettle(t *testing.T) {
 	if !slices.Equal(c.Read, want) || c.LinesRead != 6 {
 		t.Errorf("%v, %d lines read", c.Read, c.LinesRead)
 	}
-	has(t, c.String(), "6 of 15 lines", "a L3–5", "b L100–101", "1 only counted as alike")
+	has(t, c.String(), "6 of 15 lines", "a L3–5", "b L100–101", "1 like others only counted")
+}
+
+// Lines like many others are only counted in a part; the reader's best ones are in the last question, so that
+// one of them can be the answer.
+func TestFoldedLinesAreNotLost(t *testing.T) {
+	t.Parallel()
+	s := llmtest.NewLlamaServer(t, llmtest.Config{Window: 2048, Answer: func(c llmtest.Call) llmtest.Reply {
+		if strings.Contains(c.Last(), "wrote block 5003") {
+			return llmtest.Reply{Text: "worker 17"}
+		}
+		return llmtest.Reply{Text: "Not in this part."}
+	}})
+	b := newBed(t, s)
+	var text strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&text, "worker %d wrote block %d of file %d\n", i%31, i+4000, i*7%97)
+	}
+	b.write("w.log", text.String())
+	// Line 1004: worker 1003%31 = 11.
+	res := b.run(Request{Question: "Which worker wrote block 5003?", Files: []string{"w.log"}, Coverage: "full", Model: "test-model"})
+	calls := s.Calls()
+	if last := calls[len(calls)-1].Last(); !strings.Contains(last, "1004: worker 11 wrote block 5003") {
+		t.Errorf("the line is not in the last question: %.500s", last)
+	}
+	if res.Says != nil {
+		t.Errorf("worker 17 is said by line %d", res.Says.Line)
+	}
+	has(t, res.Text(), "w.log:1004: ", "like them and only counted")
+}
+
+// A text that fits is given line by line, alike or not.
+func TestWholeIsNotFolded(t *testing.T) {
+	t.Parallel()
+	s := llmtest.NewLlamaServer(t, llmtest.Config{})
+	b := newBed(t, s)
+	b.write("w.log", strings.Repeat("the same line again\n", 40))
+	res := b.run(Request{Question: "What does the line say?", Files: []string{"w.log"}, Coverage: "full"})
+	if n := strings.Count(s.Calls()[0].Last(), "the same line again"); n != 40 || res.Coverage.LinesRead != 40 || res.Coverage.LinesFolded != 0 {
+		t.Errorf("%d lines sent, %+v", n, res.Coverage)
+	}
 }
