@@ -343,3 +343,22 @@ func TestPermissionParity(t *testing.T) {
 		})
 	}
 }
+
+// What a user types by name reaches the model with all its words, though the client hands on the first only.
+func TestPromptTyped(t *testing.T) {
+	t.Parallel()
+	c := claude.New(t)
+	install(t, c, plugin(t))
+	b := backend.New(t, backend.Turn{Text: "done"})
+	ev := c.Print(b.URL, "/"+prefix+"triage go test ./pkg/money")
+	main := b.Main()
+	if !ev.OK() || len(main) == 0 {
+		t.Fatalf("%+v", ev.Run)
+	}
+	text := main[0].Text()
+	for _, want := range []string{"go test ./pkg/money", "A test run is to be understood", prefix + "offload with the command `go"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q does not reach the model", want)
+		}
+	}
+}
