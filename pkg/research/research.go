@@ -159,6 +159,16 @@ type run struct {
 	unmet   bool   // the last answer says that the pages do not answer
 }
 
+// maxRounds bounds Request.Rounds, as the setting is bounded.
+const maxRounds = 10
+
+// isPageURL says that an address may be one of a page; http:// may be left out.
+func isPageURL(s string) bool {
+	s = strings.TrimSpace(s)
+	scheme, _, has := strings.Cut(s, "://")
+	return s != "" && (!has || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
+}
+
 func newRun(deps Deps, req Request) (*run, error) {
 	req.Question = strings.TrimSpace(req.Question)
 	switch {
@@ -168,6 +178,10 @@ func newRun(deps Deps, req Request) (*run, error) {
 		return nil, fmt.Errorf("%w: question has %d bytes, at most 4000 are taken; give pages as urls", ErrRequest, len(req.Question))
 	case req.Sources < 0 || req.Sources > MaxSources:
 		return nil, fmt.Errorf("%w: sources is %d, it must be 1 to %d", ErrRequest, req.Sources, MaxSources)
+	case req.Rounds < 0 || req.Rounds > maxRounds:
+		return nil, fmt.Errorf("%w: rounds is %d, it must be 1 to %d", ErrRequest, req.Rounds, maxRounds)
+	case len(req.URLs) > 0 && !slices.ContainsFunc(req.URLs, isPageURL):
+		return nil, fmt.Errorf("%w: urls: %q is no http or https address", ErrRequest, req.URLs[0])
 	case len(req.URLs) > MaxURLs:
 		return nil, fmt.Errorf("%w: %d urls, at most %d are read", ErrRequest, len(req.URLs), MaxURLs)
 	case len(req.Queries) > MaxQueries:

@@ -299,6 +299,9 @@ func TestBadRequests(t *testing.T) {
 		{Question: strings.Repeat("x", 5000)},
 		{Question: "x", Sources: 21},
 		{Question: "x", Sources: -1},
+		{Question: "x", Rounds: 11},
+		{Question: "x", URLs: []string{" "}},
+		{Question: "x", URLs: []string{"ftp://example.org/"}},
 		{Question: "x", URLs: make([]string, 21)},
 		{Question: "x", Queries: make([]string, 9)},
 	} {
