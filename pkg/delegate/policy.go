@@ -1,6 +1,7 @@
 package delegate
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -48,7 +49,7 @@ func policyNames() []string {
 func (c *call) policyFor(model string) policy {
 	name := c.Config.Delegate.Policy
 	for _, m := range c.Config.Models {
-		if m.Policy != "" && (m.Name == model || m.ServedName == model) {
+		if m.Policy != "" && (names(m.Name, model) || names(m.ServedName, model)) {
 			name = m.Policy
 		}
 	}
@@ -59,6 +60,14 @@ func (c *call) policyFor(model string) policy {
 		i = 0
 	}
 	return all[i]
+}
+
+// names says that a name or glob of the settings means a served model.
+func names(pattern, model string) bool {
+	pattern, model = strings.ToLower(pattern), strings.ToLower(model)
+	// A slash in an id is an ordinary character here.
+	ok, err := path.Match(strings.ReplaceAll(pattern, "/", ":"), strings.ReplaceAll(model, "/", ":"))
+	return pattern != "" && (pattern == model || err == nil && ok)
 }
 
 // Kinds of turns.

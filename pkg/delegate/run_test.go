@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"legwork/pkg/config"
 	"legwork/pkg/llm/llmtest"
 )
 
@@ -436,6 +437,23 @@ func TestBlocksForLongFiles(t *testing.T) {
 	if res.Verdict != Pass || s.read("out.txt") != "first\n"+long+"right\n" || !strings.Contains(calls[0].Last(), "SEARCH") ||
 		!strings.Contains(calls[1].Last(), "send the whole file instead") || res.Attempts[0].Class != classFormat {
 		t.Errorf("%s", res.Text())
+	}
+}
+
+// A model's own policy beats the general one; its name may be a glob of what is served.
+func TestPolicyFor(t *testing.T) {
+	t.Parallel()
+	cfg := &config.Config{Models: []config.Model{{Name: "big", ServedName: "*Qwen3.8*", Policy: "strong"}, {Name: "tiny", Policy: "sample"}}}
+	for model, want := range map[string]string{"org/qwen3.8-27b:q4": "strong", "tiny": "sample", "other": "default", "big": "strong"} {
+		cfg.Delegate.Policy = "default"
+		if got := (&call{Deps: Deps{Config: cfg}, res: &Result{}}).policyFor(model).name; got != want {
+			t.Errorf("%s: %s, want %s", model, got, want)
+		}
+	}
+	cfg.Delegate.Policy = "nonsense"
+	c := &call{Deps: Deps{Config: cfg}, res: &Result{}}
+	if got := c.policyFor("other").name; got != "default" || len(c.res.Notes) != 1 || !strings.Contains(c.res.Notes[0], "strong") {
+		t.Errorf("%s %v", got, c.res.Notes)
 	}
 }
 
