@@ -40,7 +40,7 @@ func Apply(ctx context.Context, d Deps, id string) (string, error) {
 	if err := r.look(ctx); err != nil {
 		return "", errors.Join(err, tree.Release())
 	}
-	left, err := applyChanges(ctx, home, tree, r.changes)
+	left, err := applyChanges(ctx, home, tree, r.changes, true)
 	if conflict, ok := errors.AsType[*repo.ConflictError](err); ok {
 		return "", errors.Join(&RefusedError{fmt.Sprintf("%s; the job's versions are in %s", conflict, tree.Dir)}, tree.Release())
 	}

@@ -81,7 +81,7 @@ func (r *run) failure(ctx context.Context, err error) verdict {
 
 // finishTree looks at what there is and applies, keeps or drops it, however the job ended.
 func (r *run) finishTree(ctx context.Context, v verdict) {
-	if r.tree == nil {
+	if r.repo == nil {
 		return
 	}
 	err := r.lookOnce(ctx)

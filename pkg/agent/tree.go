@@ -21,11 +21,14 @@ const branchPrefix = "local-agent/"
 func (r *run) settle(ctx context.Context) error {
 	r.dir = r.req.Dir
 	r.facts.Isolation = None
-	if r.req.Isolation == None {
-		return nil
-	}
 	opt := r.d.repo()
 	home, err := repo.Open(ctx, opt, r.req.Dir)
+	if r.req.Isolation == None {
+		if err == nil {
+			r.repo, r.shared = home, home.Shared()
+		}
+		return nil
+	}
 	if err != nil {
 		if r.req.Isolation == Worktree {
 			return err
@@ -115,20 +118,21 @@ func byproduct(p string) bool {
 
 // deliver applies what passed the gate, and gives the tree up: without changes it goes, else it stays.
 func (r *run) deliver(ctx context.Context, v verdict) error {
+	changed := r.shared.Diff(r.repo.Shared())
+	if len(changed) > 0 {
+		r.warn("hooks or settings of the repository itself were changed during the job: %s; look at them before anything else", strings.Join(changed, ", "))
+	}
 	if r.tree == nil {
 		return nil
 	}
-	changed := r.shared.Diff(r.repo.Shared())
-	if len(changed) > 0 {
-		r.warn("hooks or settings of the repository itself were changed during the job: %s; look at them before anything else (nothing is applied)", strings.Join(changed, ", "))
-	}
-	if v.ending == Done && r.facts.Gate != nil && r.facts.Gate.Passed && len(r.changes) > 0 && len(changed) == 0 {
-		left, err := applyChanges(ctx, r.repo, r.tree, r.changes)
+	passed := v.ending == Done && r.facts.Gate != nil && r.facts.Gate.Passed
+	if passed && len(r.changes) > 0 && len(changed) == 0 {
+		left, err := applyChanges(ctx, r.repo, r.tree, r.changes, false)
 		switch {
 		case err != nil:
 			r.note("not applied: %s", err)
 		case len(left) > 0:
-			r.note("links and files over 64 MB are not applied: %s", strings.Join(left, ", "))
+			r.note("not applied, because links or files over 64 MB are among the changes: %s", strings.Join(left, ", "))
 		}
 		r.facts.Applied = err == nil && len(left) == 0
 	}
@@ -149,10 +153,11 @@ func (r *run) drop(ctx context.Context) error {
 	return err
 }
 
-// applyChanges writes the changes of a tree to the checkout, all or none.
-func applyChanges(ctx context.Context, home *repo.Repo, tree *repo.Tree, changes []repo.Change) (left []string, err error) {
+// applyChanges writes the changes of a tree to the checkout, all or none. What cannot be applied is in left; unless
+// partly is set, nothing is written then.
+func applyChanges(ctx context.Context, home *repo.Repo, tree *repo.Tree, changes []repo.Change, partly bool) (left []string, err error) {
 	edits, left, err := tree.Edits(ctx, changes)
-	if err != nil {
+	if err != nil || len(left) > 0 && !partly {
 		return left, err
 	}
 	return left, home.Apply(ctx, tree, edits)

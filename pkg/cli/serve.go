@@ -70,6 +70,7 @@ func runMCP(ctx context.Context, a *app, _ []string) error {
 		a.log.Error("configuration", "err", err)
 	}
 	a.adoptChildren()
+	defer a.adoptJobs()()
 	h := &hooks{app: a, session: &mcpserver.Session{}}
 	srv, err := mcpserver.New(mcpserver.Options{
 		Version: version, AutoUse: autoUse, Children: a.children, Logger: a.log,
@@ -101,6 +102,19 @@ func (a *app) adoptChildren() {
 	if n, err := proc.Sweep(a.children.Dir); err != nil || n > 0 {
 		a.log.Info("left-over children", "ended", n, "err", err)
 	}
+}
+
+// adoptJobs looks at all jobs beside the start of a server: one whose process is gone is lost, and what it left
+// running is ended. The returned function waits for that.
+func (a *app) adoptJobs() (wait func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if store, err := a.jobStore(); err == nil {
+			_, _ = store.List() // what cannot be read is told to whoever asks for it
+		}
+	}()
+	return func() { <-done }
 }
 
 func hookCommand() *command {

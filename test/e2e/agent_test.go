@@ -488,11 +488,17 @@ func TestAgentKeepsWork(t *testing.T) {
 func TestAgentLongEvent(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("0123456789abcde\n", 12<<16)
+	task := strings.Repeat("task text ", 15_000) // B04: longer than an argument may be, and than a pipe holds
 	b := backend.New(t, tools(backend.Tool{Name: "Write", Input: map[string]any{"file_path": "big.txt", "content": long}}), backend.Turn{Text: "written"})
 	b.Window = 64 << 20
 	u := newAgentUser(t, b, map[string]string{"x.txt": "x\n"}, "")
-	out := u.must(0, "agent", "--isolation", "none", "write a lot")
-	if got := u.file("big.txt"); len(got) != len(long) {
+	s := u.serve()
+	out := s.call("run_agent", map[string]any{"task": task, "isolation": "none"})
+	s.close()
+	if got := u.file("big.txt"); len(got) != len(long) || !strings.HasPrefix(out, "done") {
 		t.Errorf("%d bytes\n%s", len(got), out)
+	}
+	if !strings.Contains(b.Main()[0].Text(), task) {
+		t.Error("the task did not arrive whole")
 	}
 }
