@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"legwork/pkg/bench"
 )
 
 func main() {
@@ -52,7 +54,7 @@ func compare(rtk, runs string, logs []string, write string) error {
 	if err != nil {
 		return err
 	}
-	o, err := newOurs(dir)
+	o, err := bench.NewReplier(dir)
 	if err != nil {
 		return err
 	}

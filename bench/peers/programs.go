@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,46 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"legwork/pkg/config"
-	"legwork/pkg/offload"
-	"legwork/pkg/proc"
 )
-
-// ours is legwork's offload verb without a model.
-type ours struct {
-	dir  string
-	deps offload.Deps
-}
-
-func newOurs(dir string) (*ours, error) {
-	env := []string{"LEGWORK_CONFIG_HOME=" + dir, "LEGWORK_STATE_HOME=" + dir, "PATH=" + os.Getenv("PATH")}
-	cfg, err := config.Load(config.Options{Dir: dir, Env: env})
-	if err != nil {
-		return nil, err
-	}
-	return &ours{dir, offload.Deps{Config: cfg, StateDir: dir, Env: env, Children: &proc.Group{}}}, nil
-}
-
-// reply is what legwork prints about a command with this output and exit code: a question about kept output.
-func (o *ours) reply(ctx context.Context, rec *record, out []byte) (text string, known bool, err error) {
-	const id = "raaaaaaa"
-	e := offload.Entry{ID: id, Command: rec.Command, Dir: "/tmp/proj", Started: time.Now(), Exit: rec.ExitCode, Ending: fmt.Sprintf("exit %d", rec.ExitCode), Bytes: int64(len(out))}
-	b, err := json.Marshal(e)
-	if err != nil {
-		return "", false, err
-	}
-	store := filepath.Join(o.dir, "raw")
-	err = errors.Join(os.MkdirAll(store, 0o700), os.WriteFile(filepath.Join(store, id+".out"), out, 0o600), os.WriteFile(filepath.Join(store, id+".json"), b, 0o600))
-	if err != nil {
-		return "", false, err
-	}
-	res, err := offload.Run(ctx, o.deps, offload.Request{Question: "which test fails, and why?", Raw: id, Dir: e.Dir})
-	if err != nil {
-		return "", false, err
-	}
-	return res.Text(), res.Run != nil, nil
-}
 
 // peer is rtk, with stand-ins for the programs it runs.
 type peer struct {

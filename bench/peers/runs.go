@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"legwork/pkg/bench"
 )
 
 // record is NAME.json of a recorded run.
@@ -39,7 +41,6 @@ type tally struct {
 	falsePass     int // reads as passed, and did not
 	falseFail     int // reads as failed, and passed
 	ids, idsFound int
-	idRuns        int // runs of which every failing test is named
 	tokens, raw   int
 	failing       []int // tokens of replies to runs that failed
 }
@@ -50,7 +51,7 @@ type runScore struct {
 	notReplayable int
 }
 
-func scoreRuns(ctx context.Context, set fs.FS, p *peer, o *ours) (*runScore, error) {
+func scoreRuns(ctx context.Context, set fs.FS, p *peer, o *bench.Replier) (*runScore, error) {
 	names, err := fs.Glob(set, "*.json")
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func scoreRuns(ctx context.Context, set fs.FS, p *peer, o *ours) (*runScore, err
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", n, err)
 		}
-		reply, known, err := o.reply(ctx, rec, out)
+		reply, known, err := o.Reply(ctx, rec.Command, out, rec.ExitCode)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", n, err)
 		}

@@ -46,6 +46,7 @@ var sections = []section{
 	{"Sizes of the binaries", binarySizes},
 	{"A command that prints 500 MB", bigOutput},
 	{"Reading a large log", readingSpeed},
+	{"What is read", readerQuality},
 	{"What the hooks add to a Bash call", hookRows},
 	models, reading, pages, shimRows, ledgerRows,
 }
