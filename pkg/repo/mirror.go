@@ -56,6 +56,9 @@ func (t *Tree) copyState(ctx context.Context, list []entry, w Wish) error {
 	if m.odd > 0 {
 		t.note("%d sockets, pipes or devices not copied", m.odd)
 	}
+	if err := t.include(ctx, m); err != nil {
+		return err
+	}
 	return t.submodules(ctx, m)
 }
 

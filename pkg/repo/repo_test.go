@@ -628,6 +628,36 @@ func TestApplyTakenBack(t *testing.T) {
 	p.clean()
 }
 
+// C32: ignored files come along only when listed, from inside, as files.
+func TestInclude(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"a.txt": "a\n", ".gitignore": ".env*\nsecret-link\nbig.bin\n", IncludeFile: ".env.local\nsecret-link\nbig.bin\n../../outside\n/etc/hosts\n"})
+	writeFile(t, p.dir, ".env.local", "A=1\n")
+	writeFile(t, p.dir, ".env.other", "B=1\n")
+	writeFile(t, p.dir, "big.bin", strings.Repeat("x", MaxUntracked+1))
+	skipped := "1 left out"
+	if runtime.GOOS != "windows" {
+		if err := os.Symlink("/etc/hosts", filepath.Join(p.dir, "secret-link")); err != nil {
+			t.Fatal(err)
+		}
+		skipped = "2 left out"
+	}
+	tree := p.add(Wish{Purpose: "delegate"})
+	if got := readFile(t, tree.Dir, ".env.local"); got != "A=1\n" {
+		t.Errorf("listed: %q", got)
+	}
+	for _, name := range []string{".env.other", "big.bin", "secret-link"} {
+		if _, err := os.Lstat(filepath.Join(tree.Dir, name)); err == nil {
+			t.Errorf("%s was copied", name)
+		}
+	}
+	if len(tree.Notes) != 1 || !strings.Contains(tree.Notes[0], "1 ignored files copied") || !strings.Contains(tree.Notes[0], skipped) {
+		t.Errorf("notes: %q", tree.Notes)
+	}
+	remove(t, tree)
+	p.clean()
+}
+
 func TestShape(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ name, old, text, want string }{
