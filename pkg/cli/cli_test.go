@@ -240,11 +240,21 @@ func TestJSONEverywhere(t *testing.T) {
 	u.write("run.log", "ERROR: disk full\n")
 	for _, args := range [][]string{
 		{"offload", "--command", "echo hello", "what does it say?"},
-		{"complete", "hello"}, {"models"}, {"version"}, {"configure"}, {"configure", "--set", "offload.model=x"},
-		{"configure", "--unset", "offload.model"}, {"configure", "--unset", "offload.model"},
-		{"configure", "import", filepath.Join(u.dir, "old.yaml"), "--dry-run"}, {"configure", "import", filepath.Join(u.dir, "old.yaml")},
-		{"trust"}, {"trust", "--revoke"}, {"raw"}, {"raw", "clean", "--all"},
-		{"digest", filepath.Join(u.dir, "run.log")}, {"extract", filepath.Join(u.dir, "run.log")},
+		{"complete", "hello"},
+		{"models"},
+		{"version"},
+		{"configure"},
+		{"configure", "--set", "offload.model=x"},
+		{"configure", "--unset", "offload.model"},
+		{"configure", "--unset", "offload.model"},
+		{"configure", "import", filepath.Join(u.dir, "old.yaml"), "--dry-run"},
+		{"configure", "import", filepath.Join(u.dir, "old.yaml")},
+		{"trust"},
+		{"trust", "--revoke"},
+		{"raw"},
+		{"raw", "clean", "--all"},
+		{"digest", filepath.Join(u.dir, "run.log")},
+		{"extract", filepath.Join(u.dir, "run.log")},
 	} {
 		if out, errText, code := u.run(append(args, "--json")...); code != 0 || !json.Valid([]byte(out)) || strings.Contains(out, "the-secret-key-1") {
 			t.Errorf("%v: exit %d\n%s%s", args, code, out, errText)
