@@ -110,6 +110,19 @@ func (a *app) registry(cfg *config.Config) (*llm.Registry, error) {
 	return a.models, nil
 }
 
+// ground is what every verb stands on: the configuration as it is now, the model registry under it, and
+// the state directory.
+func (a *app) ground() (cfg *config.Config, models *llm.Registry, state string, err error) {
+	if cfg, err = a.load(); err != nil {
+		return nil, nil, "", err
+	}
+	if models, err = a.registry(cfg); err != nil {
+		return nil, nil, "", err
+	}
+	state, err = config.StateHome(a.env)
+	return cfg, models, state, err
+}
+
 // redact removes secrets of the configuration from a message.
 func (a *app) redact(s string) string {
 	a.mu.Lock()
@@ -122,15 +135,7 @@ func (a *app) redact(s string) string {
 
 // offload is the verb behind `legwork offload` and the tools offload and offload_files.
 func (a *app) offload(ctx context.Context, req offload.Request, progress func(string)) (*offload.Result, error) {
-	cfg, err := a.load()
-	if err != nil {
-		return nil, err
-	}
-	models, err := a.registry(cfg)
-	if err != nil {
-		return nil, err
-	}
-	state, err := config.StateHome(a.env)
+	cfg, models, state, err := a.ground()
 	if err != nil {
 		return nil, err
 	}

@@ -98,15 +98,7 @@ func delegateEnding(res *delegate.Result) error {
 
 // delegate is the verb behind `legwork delegate` and the tool of that name.
 func (a *app) delegate(ctx context.Context, req delegate.Request, progress func(string)) (*delegate.Result, error) {
-	cfg, err := a.load()
-	if err != nil {
-		return nil, err
-	}
-	models, err := a.registry(cfg)
-	if err != nil {
-		return nil, err
-	}
-	state, err := config.StateHome(a.env)
+	cfg, models, state, err := a.ground()
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"legwork/pkg/agent"
-	"legwork/pkg/config"
 	"legwork/pkg/llm"
 	"legwork/pkg/shim"
 )
@@ -43,19 +42,11 @@ type shimOptions struct {
 // runShim serves until it is interrupted.
 func (a *app) runShim(ctx context.Context, o shimOptions) error {
 	a.openLog()
-	cfg, err := a.load()
-	if err != nil {
-		return err
-	}
-	reg, err := a.registry(cfg)
+	cfg, reg, state, err := a.ground()
 	if err != nil {
 		return err
 	}
 	choice, err := reg.Choose(ctx, llm.Want{Model: o.model, Endpoint: o.endpoint, Tools: true, Wait: true})
-	if err != nil {
-		return err
-	}
-	state, err := config.StateHome(a.env)
 	if err != nil {
 		return err
 	}
