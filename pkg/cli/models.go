@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -116,6 +117,9 @@ func (a *app) registerModel(ctx context.Context, in mcpserver.ModelInput) (strin
 	if err != nil {
 		return "", err
 	}
+	if known := a.endpointNames(); in.Endpoint != "" && len(known) > 0 && !slices.Contains(known, in.Endpoint) {
+		return "", &offload.InputError{Msg: fmt.Sprintf("register_model: endpoint: there is no %q; known: %s (register_endpoint adds one)", in.Endpoint, strings.Join(known, ", "))}
+	}
 	applied, choice, err := reg.RegisterModel(ctx, a.options(), config.Scope(in.Scope), config.Model{
 		Name: in.Name, ServedName: in.ServedName, Endpoint: in.Endpoint, Context: in.Context, Host: in.Host,
 		Notes: in.Notes, BringUp: in.BringUp,
@@ -128,6 +132,17 @@ func (a *app) registerModel(ctx context.Context, in mcpserver.ModelInput) (strin
 		return "", &offload.InputError{Msg: "register_model: " + err.Error()}
 	}
 	return a.redact(fmt.Sprintf("%s\nserved now as %s by %s, window %d", appliedText(applied), choice.Model, choice.Endpoint, choice.PlanWindow())), nil
+}
+
+// endpointNames are the endpoints that the settings name.
+func (a *app) endpointNames() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var names []string
+	for _, e := range a.last.Endpoints {
+		names = append(names, e.Name)
+	}
+	return names
 }
 
 // loadRegistry is the registry under the settings as they are now.

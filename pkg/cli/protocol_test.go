@@ -9,12 +9,15 @@ import (
 	"testing"
 
 	"github.com/tidwall/gjson"
+
+	"legwork/pkg/llm/llmtest"
 )
 
 // G06: what a command prints stays out of the protocol, and no command reads the client's messages.
 func TestProtocolStaysCleanG06(t *testing.T) {
 	posix(t)
-	u := newUser(t, "")
+	s := llmtest.NewOpenAI(t, llmtest.Config{Models: []llmtest.Model{{ID: "m"}}})
+	u := newUser(t, endpoint("gpu", s.URL))
 	in, client := io.Pipe()
 	server, out := io.Pipe()
 	ended := make(chan int, 1)
@@ -55,6 +58,14 @@ func TestProtocolStaysCleanG06(t *testing.T) {
 	}
 	send(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
 	recv("3")
+	// D14: a key never comes back, neither in an answer nor in an error.
+	for i, reply := range []llmtest.Reply{{Text: "the key is the-secret-key-1"}, {Status: 400, Body: `{"error":{"message":"bad key the-secret-key-1"}}`}} {
+		s.Script(reply)
+		send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"local_complete","arguments":{"prompt":"hi"}}}`, 4+i))
+		if got := recv(fmt.Sprint(4 + i)); strings.Contains(got, "the-secret-key-1") || !strings.Contains(got, "key") {
+			t.Errorf("the reply is %s", got)
+		}
+	}
 	client.Close()
 	if code := <-ended; code != 0 {
 		t.Errorf("exit %d", code)

@@ -73,7 +73,7 @@ func runMCP(ctx context.Context, a *app, _ []string) error {
 	defer a.adoptJobs()()
 	h := &hooks{app: a, session: &mcpserver.Session{}}
 	srv, err := mcpserver.New(mcpserver.Options{
-		Version: version, AutoUse: autoUse, Children: a.children, Logger: a.log,
+		Version: version, AutoUse: autoUse, Children: a.children, Redact: a.redact, Logger: a.log,
 		Verbs: &mcpserver.Verbs{
 			Offload: h.offload, Research: a.research, Delegate: a.delegateTool, Models: a.modelsText, Configure: a.configure, Complete: a.complete,
 			RegisterEndpoint: a.registerEndpoint, RegisterModel: a.registerModel, RequestModel: a.requestModel,

@@ -131,7 +131,7 @@ func (a *app) runComplete(ctx context.Context, in mcpserver.Completion, schema, 
 	if a.global.json {
 		return a.printJSON(ans)
 	}
-	facts, text, _ := strings.Cut(mcpserver.CompletionText(ans), "\n")
+	facts, text, _ := strings.Cut(a.redact(mcpserver.CompletionText(ans)), "\n")
 	fmt.Fprintln(a.stderr, facts)
 	a.printf("%s\n", text)
 	if ans.Outcome != "answered" {

@@ -39,6 +39,9 @@ type Options struct {
 	Verbs   *Verbs
 	// AutoUse names the tools that are always loaded by the client, without a search turn.
 	AutoUse []string
+	// Redact removes secrets of the settings from what tools reply, errors included; nil removes nothing.
+	// What hooks reply is the client's own text and stays as it is.
+	Redact func(string) string
 	// Children are killed first when the session ends.
 	Children *proc.Group
 	Logger   *slog.Logger
@@ -103,10 +106,17 @@ func (s *Server) handler(t tool) server.ToolHandlerFunc {
 		}()
 		text, err := t.call(ctx, s.opt.Verbs, rawArguments(req), report.say)
 		if err != nil {
-			return mcp.NewToolResultError(s.explain(ctx, t, err)), nil
+			return mcp.NewToolResultError(s.redact(t, s.explain(ctx, t, err))), nil
 		}
-		return mcp.NewToolResultText(text), nil
+		return mcp.NewToolResultText(s.redact(t, text)), nil
 	}
+}
+
+func (s *Server) redact(t tool, text string) string {
+	if t.hidden || s.opt.Redact == nil {
+		return text
+	}
+	return s.opt.Redact(text)
 }
 
 func rawArguments(req mcp.CallToolRequest) json.RawMessage {
