@@ -19,10 +19,10 @@ func (s *Secrets) Reader(r io.Reader) io.Reader {
 	}
 	m := &maskReader{s: s, r: r, buf: make([]byte, 0, maskBlock)}
 	for _, v := range s.values {
-		m.signs = append(m.signs, []byte(v))
+		m.signs.add(v)
 	}
 	for _, h := range strongHints {
-		m.signs = append(m.signs, []byte(h))
+		m.signs.add(h)
 	}
 	return m
 }
@@ -39,7 +39,7 @@ var strongHints = []string{
 type maskReader struct {
 	s     *Secrets
 	r     io.Reader
-	signs [][]byte
+	signs signs
 	buf   []byte // read and not passed on yet
 	out   []byte // ready to be passed on
 	made  bytes.Buffer
@@ -86,17 +86,64 @@ func (m *maskReader) fill() {
 	m.out = m.mask(m.buf[:m.used])
 }
 
-func (m *maskReader) telling(b []byte) bool {
-	for _, s := range m.signs {
-		if bytes.Contains(b, s) {
-			return true
+// signs finds out in one quick pass whether any of several words stands in a text. Of each word two
+// neighbouring pairs of letters are marked, so that looking at every second pair of the text is enough.
+type signs struct {
+	pairs [1 << 16]uint16 // by two letters: 0, or where in lists the words are that may stand there
+	lists [][]sign
+}
+
+type sign struct {
+	word []byte
+	at   int // of the pair in it
+}
+
+// add takes a word of at least three bytes.
+func (g *signs) add(word string) {
+	at, best := 0, 1<<30
+	for k := 0; k+2 < len(word); k++ {
+		if c := common(word[k]) + 2*common(word[k+1]) + common(word[k+2]); c < best {
+			at, best = k, c
+		}
+	}
+	for _, k := range [...]int{at, at + 1} {
+		list := &g.pairs[int(word[k])<<8|int(word[k+1])]
+		if *list == 0 {
+			g.lists = append(g.lists, nil)
+			*list = uint16(len(g.lists))
+		}
+		g.lists[*list-1] = append(g.lists[*list-1], sign{[]byte(word), k})
+	}
+}
+
+// common is roughly how often a byte stands in logs.
+func common(c byte) int {
+	switch {
+	case strings.IndexByte("etaoinsr ", c) >= 0:
+		return 8
+	case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		return 4
+	}
+	return 1
+}
+
+func (g *signs) in(b []byte) bool {
+	for i := 0; i+1 < len(b); i += 2 {
+		list := g.pairs[int(b[i])<<8|int(b[i+1])]
+		if list == 0 {
+			continue
+		}
+		for _, w := range g.lists[list-1] {
+			if from := i - w.at; from >= 0 && bytes.HasPrefix(b[from:], w.word) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
 func (m *maskReader) mask(b []byte) []byte {
-	if m.block == 0 && !m.telling(b) {
+	if m.block == 0 && !m.signs.in(b) {
 		return b
 	}
 	m.made.Reset()
@@ -105,7 +152,7 @@ func (m *maskReader) mask(b []byte) []byte {
 		switch {
 		case m.block > 0:
 			m.made.WriteString(m.inBlock(string(text)))
-		case m.telling(text):
+		case m.signs.in(text):
 			m.made.WriteString(m.s.Mask(string(text)))
 			if i := bytes.LastIndex(text, []byte("PRIVATE KEY-----")); i >= 0 && bytes.Contains(text[:i], []byte("-----BEGIN")) && !bytes.Contains(text, []byte("-----END")) {
 				m.block = maxBlock

@@ -45,3 +45,26 @@ func BenchmarkSecretsReader(b *testing.B) {
 		_, _ = io.Copy(io.Discard, s.Reader(strings.NewReader(text)))
 	}
 }
+
+// Every word is found at every place, odd and even, first and last.
+func TestSigns(t *testing.T) {
+	t.Parallel()
+	words := append([]string{"abcdefgh", "0123456789", "s3cr3t-value"}, strongHints...)
+	for _, w := range words {
+		var g signs
+		for _, o := range words {
+			g.add(o)
+		}
+		for before := range 9 {
+			for after := range 4 {
+				text := strings.Repeat("?", before) + w + strings.Repeat("?", after)
+				if !g.in([]byte(text)) {
+					t.Errorf("%q is not found in %q", w, text)
+				}
+				if g.in([]byte(strings.Replace(text, w, w[:len(w)-1]+"?", 1))) {
+					t.Errorf("%q is found in half", w)
+				}
+			}
+		}
+	}
+}
