@@ -76,6 +76,16 @@ func (c *call) scope(ctx context.Context) error {
 	if c.dir, err = c.repo.Rel(c.req.Dir, "."); err != nil {
 		return err
 	}
+	// The test runs in a worktree; a path into the user's own tree would test that instead.
+	for w := range strings.FieldsSeq(c.req.Test) {
+		w = strings.Trim(w, `"';&()`)
+		if i := strings.IndexByte(w, '='); i >= 0 && filepath.IsAbs(w[i+1:]) {
+			w = w[i+1:]
+		}
+		if _, err := c.repo.Rel(c.req.Dir, w); filepath.IsAbs(w) && err == nil && !c.linked(w) {
+			return badInput("test_command: %s is an absolute path into the project, but the test runs in a copy of it; give it relative to %s", w, c.req.Dir)
+		}
+	}
 	for _, t := range c.req.Targets {
 		rel, err := c.repo.Rel(c.req.Dir, t)
 		if err != nil {
@@ -104,6 +114,16 @@ func (c *call) scope(ctx context.Context) error {
 		c.before = append(c.before, o)
 	}
 	return nil
+}
+
+// linked says that a path leads into a dependency folder, which the worktree shares.
+func (c *call) linked(abs string) bool {
+	for part := range strings.SplitSeq(filepath.ToSlash(abs), "/") {
+		if slices.Contains(c.Config.Delegate.LinkDirs, part) {
+			return true
+		}
+	}
+	return false
 }
 
 // plainSupport lets a new helper in a test folder be written when nothing about its name is a test's.

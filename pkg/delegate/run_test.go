@@ -382,6 +382,7 @@ func TestBadInput(t *testing.T) {
 	t.Parallel()
 	s := shellSite(t)
 	for want, req := range map[string]Request{
+		"test_command: " + s.dir: {Spec: "x", Targets: []string{"out.txt"}, Test: "cd " + s.dir + " && sh check.sh"},
 		"spec": {Targets: []string{"a.js"}, Test: "x", Spec: " "}, "target_file": {Spec: "x", Test: "x"}, "test_command": {Spec: "x", Targets: []string{"a.js"}},
 		"max_attempts": {Spec: "x", Targets: []string{"a.js"}, Test: "x", Attempts: 11}, "apply": {Spec: "x", Targets: []string{"a.js"}, Test: "x", Apply: "maybe"},
 	} {
