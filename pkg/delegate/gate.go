@@ -20,7 +20,7 @@ type gate struct {
 	dir     string // where the command runs
 	temp    string // reports and TMPDIR
 	box     *sandbox
-	git     []string // settings for git, by environment
+	env     []string
 	timeout time.Duration
 	runs    int
 	spent   time.Duration
@@ -50,10 +50,11 @@ func newGate(ctx context.Context, c *call) (*gate, error) {
 	if err := os.MkdirAll(g.dir, 0o755); err != nil { //nolint:gosec // the user's folder, new in the commit
 		return nil, err
 	}
-	var err error
-	if g.git, err = c.tree.Env(ctx); err != nil {
+	git, err := c.tree.Env(ctx)
+	if err != nil {
 		return nil, err
 	}
+	g.env = append(c.pythonEnv(c.env()), git...)
 	g.box, err = newSandbox(ctx, c, g.temp)
 	return g, err
 }
@@ -75,7 +76,7 @@ func (g *gate) run(ctx context.Context) (gateRun, error) {
 
 func (g *gate) once(ctx context.Context) (gateRun, error) {
 	var r gateRun
-	env := append(g.c.env(), g.git...)
+	env := slices.Clone(g.env)
 	if g.box != nil {
 		env = g.box.env(env)
 	}

@@ -383,7 +383,7 @@ func TestBadInput(t *testing.T) {
 	s := shellSite(t)
 	for want, req := range map[string]Request{
 		"test_command: " + s.dir: {Spec: "x", Targets: []string{"out.txt"}, Test: "cd " + s.dir + " && sh check.sh"},
-		"spec": {Targets: []string{"a.js"}, Test: "x", Spec: " "}, "target_file": {Spec: "x", Test: "x"}, "test_command": {Spec: "x", Targets: []string{"a.js"}},
+		"spec":                   {Targets: []string{"a.js"}, Test: "x", Spec: " "}, "target_file": {Spec: "x", Test: "x"}, "test_command": {Spec: "x", Targets: []string{"a.js"}},
 		"max_attempts": {Spec: "x", Targets: []string{"a.js"}, Test: "x", Attempts: 11}, "apply": {Spec: "x", Targets: []string{"a.js"}, Test: "x", Apply: "maybe"},
 	} {
 		req.Dir = s.dir
@@ -437,6 +437,28 @@ func TestBlocksForLongFiles(t *testing.T) {
 	calls := s.server.Calls()
 	if res.Verdict != Pass || s.read("out.txt") != "first\n"+long+"right\n" || !strings.Contains(calls[0].Last(), "SEARCH") ||
 		!strings.Contains(calls[1].Last(), "send the whole file instead") || res.Attempts[0].Class != classFormat {
+		t.Errorf("%s", res.Text())
+	}
+}
+
+// A package installed as a pointer into the user's tree is tested in the worktree all the same.
+func TestEditableInstall(t *testing.T) {
+	t.Parallel()
+	needs(t, "python3", "pytest")
+	s := newSite(t, map[string]string{
+		"src/thing/__init__.py": "", "src/thing/slug.py": "def slug(s):\n    return s\n", ".gitignore": ".venv\n",
+		"tests/test_slug.py": "from thing.slug import slug\n\n\ndef test_lowers():\n    assert slug(\"A\") == \"a\"\n",
+	})
+	venv := filepath.Join(s.dir, ".venv", "lib", "python3.11", "site-packages")
+	put(t, venv, "thing.pth", filepath.Join(s.dir, "src")+"\n")
+	// Stands for the environment's interpreter: it finds the user's tree through the installation.
+	put(t, s.dir, ".venv/run.sh", "PYTHONPATH=\"$PYTHONPATH:"+filepath.Join(s.dir, "src")+"\" exec python3 -m pytest -q tests/test_slug.py\n")
+	s.answers("python", "def slug(s):\n    return s.lower()\n")
+	res, err := s.run(Request{Targets: []string{"src/thing/slug.py"}, Test: "sh .venv/run.sh", Apply: ApplyNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Verdict != Pass || s.read("src/thing/slug.py") != "def slug(s):\n    return s\n" {
 		t.Errorf("%s", res.Text())
 	}
 }
