@@ -64,7 +64,11 @@ func Supervise(ctx context.Context, d Deps, id string) error {
 	r.finishTree(end, v)
 	_, _ = proc.KillEnv(jobs.Mark(h.ID())) // what left its group and its parents
 	r.ledger(end, v)
-	return h.Finish(jobs.End{State: v.state, Ending: v.ending, Error: r.d.Config.Redact(v.why), Reply: r.d.Config.Redact(r.reply(v)), Facts: r.facts})
+	why := r.d.Config.Redact(v.why)
+	if v.state == jobs.Succeeded {
+		why = ""
+	}
+	return h.Finish(jobs.End{State: v.state, Ending: v.ending, Error: why, Reply: r.d.Config.Redact(r.reply(v)), Facts: r.facts})
 }
 
 // failure is the verdict on a job whose surroundings failed.

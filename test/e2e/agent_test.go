@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -95,6 +96,7 @@ type jobRecord struct {
 		Compactions    int
 		Applied        bool
 		Notes, Denied  []string
+		Usage          struct{ Usage struct{ Input, Cached int } }
 		Tree           *struct{ Dir, Branch string }
 		Gate           *struct {
 			Runs   int
@@ -304,7 +306,37 @@ func TestAgentOutlivesServer(t *testing.T) {
 	if log := second.call("job_log", map[string]any{"job": id, "lines": 5}); !strings.Contains(log, "verify: cat made.txt") {
 		t.Errorf("job_log: %s", log)
 	}
+	if log := u.must(0, "jobs", "log", "--follow", id); !strings.Contains(log, "> Bash echo made") || !strings.Contains(log, "=== verify") {
+		t.Errorf("jobs log --follow: %s", log)
+	}
+	// One that is not detached ends with its session.
+	b.Script(tools(bash("touch here; sleep 605")))
+	id = strings.Fields(second.call("run_agent", map[string]any{"task": "sleep", "wait_s": 0, "detach": false}))[1]
+	u.await(id, func(j jobRecord) bool { return strings.Contains(j.Progress, "Bash touch") })
 	second.close()
+	u.await(id, func(j jobRecord) bool { return j.State == "lost" })
+	if out := u.must(0, "jobs", "list", "--watch"); strings.Count(out, "lost") != 1 || strings.Count(out, "succeeded") != 1 {
+		t.Errorf("jobs list --watch: %s", out)
+	}
+}
+
+// The machine shuts down: the job is interrupted, and its session is kept.
+func TestAgentInterrupted(t *testing.T) {
+	t.Parallel()
+	b := backend.New(t, tools(bash("touch here; sleep 606")))
+	u := newAgentUser(t, b, map[string]string{"x.txt": "x\n"}, "")
+	id := strings.TrimSpace(u.must(0, "agent", "--detach", "work for long"))
+	job := u.await(id, func(j jobRecord) bool { return strings.Contains(j.Progress, "Bash touch") })
+	p, err := os.FindProcess(job.Owner.PID)
+	if err == nil {
+		err = p.Signal(syscall.SIGTERM)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job = u.await(id, func(j jobRecord) bool { return j.State != "running" }); job.State != "interrupted" || job.Facts.Session == "" {
+		t.Errorf("%+v", job)
+	}
 }
 
 // mcpSession speaks to a server of ours without a client in between.
