@@ -130,7 +130,7 @@ func exitCode(ctx context.Context, err error) int {
 	switch {
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case errors.As(err, &input), isInput(err), errors.Is(err, research.ErrRequest), isAgentInput(err):
+	case errors.As(err, &input), isInput(err), errors.Is(err, research.ErrRequest), errors.Is(err, llm.ErrSchema), isAgentInput(err):
 		return exitUsage
 	case errors.As(err, &refused), isRefused(err), isAgentRefused(err):
 		return exitRefused

@@ -212,6 +212,8 @@ func TestUsage(t *testing.T) {
 	u.want(0, "Usage: legwork configure [COMMAND]", "configure", "--help")
 	u.want(0, "legwork ", "--version")
 	u.want(0, "\"version\"", "version", "--json")
+	u.want(exitUsage, "temperature: 9 is out of range", "complete", "--temperature", "9", "hi")
+	u.want(exitUsage, "max_tokens: -1 is negative", "complete", "--max-tokens", "-1", "hi")
 }
 
 // Every command shows how it is used.

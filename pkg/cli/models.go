@@ -68,6 +68,12 @@ func (a *app) complete(ctx context.Context, in mcpserver.Completion, progress fu
 	if strings.TrimSpace(in.Prompt) == "" {
 		return nil, &offload.InputError{Msg: "prompt: missing; give the text the model should answer"}
 	}
+	if in.MaxTokens < 0 {
+		return nil, &offload.InputError{Msg: fmt.Sprintf("max_tokens: %d is negative", in.MaxTokens)}
+	}
+	if t := in.Temperature; t != nil && (*t < 0 || *t > 2) {
+		return nil, &offload.InputError{Msg: fmt.Sprintf("temperature: %v is out of range: 0 to 2", *t)}
+	}
 	var schema json.RawMessage
 	if in.Schema != "" {
 		if !json.Valid([]byte(in.Schema)) {

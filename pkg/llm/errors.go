@@ -11,6 +11,9 @@ import (
 // ErrNoServer is matched by a [*NoModelError] when no endpoint is up.
 var ErrNoServer = errors.New("no model server is up")
 
+// ErrSchema marks a [CompleteRequest.Schema] that is no JSON schema.
+var ErrSchema = errors.New("schema: it is not a valid JSON schema")
+
 // NoModelError says that no model can be named for a call, and what would help.
 type NoModelError struct {
 	Wanted    string           // what was asked for, empty: nothing in particular

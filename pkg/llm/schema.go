@@ -18,17 +18,19 @@ type checker struct{ schema *jsonschema.Schema }
 func newChecker(schema json.RawMessage) (*checker, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
-		return nil, fmt.Errorf("schema is not JSON: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
 	}
 	comp := jsonschema.NewCompiler()
 	comp.UseLoader(noLoader{})
 	const here = "mem:///answer.json"
 	if err := comp.AddResource(here, doc); err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
 	}
 	s, err := comp.Compile(here)
 	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+		// The library explains a fault in many lines, the exact one last.
+		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+		return nil, fmt.Errorf("%w: %s", ErrSchema, strings.Trim(lines[len(lines)-1], " -"))
 	}
 	return &checker{s}, nil
 }
