@@ -285,6 +285,45 @@ func TestLinks(t *testing.T) {
 	p.clean()
 }
 
+// Packages of the repository that are linked into node_modules lead to the worktree, the others to the user's.
+func TestWorkspaces(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("making the links needs a right")
+	}
+	p := newProject(t, map[string]string{"packages/a/index.js": "a\n", "packages/b/index.js": "b\n", ".gitignore": "node_modules/\n"})
+	writeFile(t, p.dir, "node_modules/dep/index.js", "dep\n")
+	writeFile(t, p.dir, "node_modules/@org/other/index.js", "other\n")
+	writeFile(t, p.dir, "node_modules/.store/x/index.js", "x\n")
+	for at, to := range map[string]string{"node_modules/a": "../packages/a", "node_modules/@org/b": "../../packages/b", "node_modules/x": ".store/x"} {
+		if err := os.Symlink(to, filepath.Join(p.dir, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree := p.add(Wish{Purpose: "delegate", Links: []string{"node_modules"}})
+	for name, want := range map[string]string{"a": "packages/a", "@org/b": "packages/b"} {
+		real, err := filepath.EvalSymlinks(filepath.Join(tree.Dir, "node_modules", name))
+		if dir, _ := filepath.EvalSymlinks(tree.Dir); err != nil || real != filepath.Join(dir, want) {
+			t.Errorf("%s leads to %s %v", name, real, err)
+		}
+	}
+	for name, want := range map[string]string{"dep": "dep\n", "@org/other": "other\n", "x": "x\n"} {
+		if got := readFile(t, tree.Dir, "node_modules/"+name+"/index.js"); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if ch, err := tree.Changes(t.Context()); err != nil || len(ch) != 0 {
+		t.Errorf("changes: %v %v", ch, err)
+	}
+	remove(t, tree)
+	for _, name := range []string{"node_modules/dep/index.js", "packages/a/index.js", "node_modules/@org/b/index.js"} {
+		if got := readFile(t, p.dir, name); strings.HasPrefix(got, "<") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	p.clean()
+}
+
 // C03: a tree that the user locked is refused as a whole.
 func TestLockedTree(t *testing.T) {
 	t.Parallel()

@@ -232,12 +232,27 @@ func (t *Tree) linkOne(rel string) error {
 	if st, err := os.Stat(filepath.Dir(to)); err != nil || !st.IsDir() {
 		return nil //nolint:nilerr // a folder the commit does not have
 	}
+	links, err := t.plan(rel)
+	if err != nil {
+		return err
+	}
 	// Recorded first: a link nobody knows of would count as work.
-	t.meta.Links = append(t.meta.Links, rel)
+	for _, l := range links {
+		t.meta.Links = append(t.meta.Links, l.rel)
+	}
 	if err := t.save(); err != nil {
 		return err
 	}
-	return makeLink(from, to)
+	for _, l := range links {
+		at := filepath.Join(t.Dir, filepath.FromSlash(l.rel))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil { //nolint:gosec // like the folders beside it
+			return err
+		}
+		if err := makeLink(l.to, at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Links are the dependency folders that are links to the user's, relative to the top level.
