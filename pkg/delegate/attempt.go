@@ -60,6 +60,7 @@ type work struct {
 	history []llm.Message   // the conversation, for policies that keep one
 	attempt int             // over all models
 	told    []string        // paths that test runs changed
+	walled  bool            // told that the sandbox stands in the way
 }
 
 // attempts asks the models, from small to big, until one passes.
@@ -244,6 +245,10 @@ func (w *work) consider(ctx context.Context, m llm.Choice, r reply) (finding, bo
 	}
 	f = c.judge(run)
 	w.tell(run.changed)
+	if box := c.gate.box; box != nil && !f.pass && box.why(run) != "" && !w.walled {
+		w.walled = true
+		c.note("the test met the sandbox (%s); if it needs network or files outside the project, the setting delegate.sandbox: off gives them", box.why(run))
+	}
 	k := &candidate{
 		files: files, model: m.Model, attempt: w.attempt, green: run.green(), total: max(run.total(), c.res.Total), class: f.class, why: f.why,
 		greens: run.passed, facts: c.facts(run, f),
