@@ -125,7 +125,7 @@ func (c *call) keep(id string, out *captured, started time.Time) {
 	}
 	r := c.res.Ran
 	err := c.store.record(Entry{
-		ID: id, Command: c.req.Command, Dir: c.req.Dir, Started: started, MS: r.MS, Exit: r.Exit, Ending: r.Ending,
+		ID: id, Command: c.mask(c.req.Command), Dir: c.req.Dir, Started: started, MS: r.MS, Exit: r.Exit, Ending: r.Ending,
 		Signal: r.Signal, TimedOut: r.TimedOut, Bytes: out.bytes, Omitted: out.omitted,
 	})
 	if err != nil {
