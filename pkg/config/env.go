@@ -19,7 +19,7 @@ func (m *merger) environment(env environment) {
 	m.src, m.project = &source{}, nil
 	var names []string
 	for k, v := range env.vars {
-		if strings.HasPrefix(k, "LEGWORK_") && v != "" && !reserved[k] {
+		if strings.HasPrefix(k, "LEGWORK_") && v != "" && !reserved[k] && !strings.HasPrefix(k, "LEGWORK_TEST_") {
 			names = append(names, k)
 		}
 	}

@@ -345,3 +345,17 @@ func TestConcurrentSets(t *testing.T) {
 		t.Errorf("%d of %d models", got, n)
 	}
 }
+
+// A sidecar that was emptied grows as one that is new.
+func TestSetAfterUnsettingAll(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.set(config.ScopeUser, "research.sources", "4")
+	if _, err := config.Apply(t.Context(), w.opts, config.ScopeUser, []config.Change{{Key: "research.sources", Unset: true}}); err != nil {
+		t.Fatal(err)
+	}
+	w.set(config.ScopeUser, "models.a.notes", "x")
+	if o := w.load().Origin("models.a.notes"); o.Line < 3 {
+		t.Errorf("it is in line %d, not in a block of its own", o.Line)
+	}
+}

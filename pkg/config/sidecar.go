@@ -58,6 +58,9 @@ func (s *sidecar) save() ([]byte, error) {
 		return nil, err
 	}
 	head := s.head
+	if len(s.doc.Content[0].Content) == 0 && len(head) == 0 {
+		head, body = []byte(sidecarHead), nil // everything was unset: as a new file, not {}
+	}
 	if n := len(head); n > 0 && head[n-1] != '\n' {
 		head = append(head, '\n')
 	}
