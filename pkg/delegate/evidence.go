@@ -227,7 +227,7 @@ func (c *call) weigh(r gateRun) finding {
 	switch {
 	case r.exit.TimedOut:
 		return finding{class: classTimeout, why: fmt.Sprintf("the test %s", r.exit)}
-	case !r.exit.OK() && res.State == runners.StateBuildFailed:
+	case !r.exit.OK() && (res.State == runners.StateBuildFailed || r.noTests()):
 		return finding{class: classLoad, why: "the code does not load or compile"}
 	case !r.exit.OK() && res.State == runners.StateDidNotFinish && len(res.Failures) == 0 && !c.silent(r):
 		return finding{class: classUnfinished, why: "the tests did not finish: " + r.exit.String() + notes(res)}
@@ -252,6 +252,11 @@ func (c *call) weigh(r gateRun) finding {
 		return finding{class: classTests, why: "exit 0, but tests are red"}
 	}
 	return c.accounted(r)
+}
+
+// noTests says that the runner's own report names no test at all: what failed is the file, not a test in it.
+func (r gateRun) noTests() bool {
+	return (r.passed != nil || r.failed != nil) && len(r.passed)+len(r.failed)+len(r.skipped) == 0 && r.result.State == runners.StateFailed
 }
 
 // guilty names a target that ended the process.
