@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"legwork/pkg/offload"
 )
@@ -238,7 +239,7 @@ func (r *OffloadRecord) judge(l evidenceLine) error {
 	r.Truth = l.Answer
 	printed := strings.Split(r.Reply, "\n")
 	for i, p := range printed {
-		printed[i] = address.ReplaceAllString(p, "")
+		printed[i] = address().ReplaceAllString(p, "")
 	}
 	var on []string // printed lines that answer
 	r.Shown = len(l.Evidence) > 0
@@ -262,11 +263,11 @@ func (r *OffloadRecord) judge(l evidenceLine) error {
 }
 
 // address is the file and line before a printed line.
-var address = regexp.MustCompile(`^(line \d+ says so: )?[^: ]+:\d+: `)
+var address = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(line \d+ says so: )?[^: ]+:\d+: `) })
 
 func rightAnswer(l evidenceLine, answer, on string) bool {
 	said := strings.ToLower(answer)
-	truth := strings.ToLower(parens.ReplaceAllString(l.Answer, " "))
+	truth := strings.ToLower(parens().ReplaceAllString(l.Answer, " "))
 	want, asked := hardWords(truth), strings.ToLower(l.Question)
 	if len(want) == 0 {
 		want = softWords(truth)
@@ -291,13 +292,13 @@ func rightAnswer(l evidenceLine, answer, on string) bool {
 }
 
 var (
-	parens = regexp.MustCompile(`\([^)]*\)`)
-	word   = regexp.MustCompile(`[\pL\pN][\pL\pN._:/@+-]*`)
+	parens = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\([^)]*\)`) })
+	word   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\pL\pN][\pL\pN._:/@+-]*`) })
 )
 
 // hardWords are figures and names: what holds a digit, or punctuation inside.
 func hardWords(s string) (out []string) {
-	for _, w := range word.FindAllString(s, -1) {
+	for _, w := range word().FindAllString(s, -1) {
 		if w = strings.TrimRight(w, ".:-/"); strings.ContainsAny(w, "0123456789_./:@") {
 			out = append(out, w)
 		}
@@ -306,7 +307,7 @@ func hardWords(s string) (out []string) {
 }
 
 func softWords(s string) (out []string) {
-	for _, w := range word.FindAllString(s, -1) {
+	for _, w := range word().FindAllString(s, -1) {
 		if len(w) > 3 {
 			out = append(out, w)
 		}
