@@ -392,3 +392,25 @@ func TestCountsOfARun(t *testing.T) {
 		t.Errorf("%q by %s", res.Answer, res.By)
 	}
 }
+
+// A question about a failing test that asks for more than the facts goes on to the model, beside the facts;
+// one for ids, places and messages does not.
+func TestMoreThanTheFacts(t *testing.T) {
+	t.Parallel()
+	unix(t)
+	s := llmtest.NewLlamaServer(t, llmtest.Config{Answer: func(llmtest.Call) llmtest.Reply { return llmtest.Reply{Text: "db7.example.test"} }})
+	b := newBed(t, s)
+	cmd := `printf 'TAP version 13\nok 1 - adds\nnot ok 2 - stores\n  ---\n  message: cannot reach the host db7.example.test\n  at: src/store.js:12:3\n  ...\n1..2\n'; exit 1`
+	for q, by := range map[string]string{
+		"Which host did the failing test try to reach?":                                ByModel,
+		"Which tests failed, with their names, file and line, and the exact messages?": ByParser,
+		"Did the tests pass? If not, which failed and why?":                            ByParser,
+		"List every failing test (id, location, expected/actual).":                     ByParser,
+	} {
+		res := b.run(Request{Question: q, Command: cmd})
+		if res.By != by {
+			t.Errorf("%s: by %s, answer %q", q, res.By, res.Answer)
+		}
+		has(t, res.Text(), "exit 1 · ", "FAILED", "stores")
+	}
+}

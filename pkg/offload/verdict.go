@@ -10,12 +10,13 @@ import (
 )
 
 // The words that make a question one about the outcome of a run. Compiled on first use.
-var asked = sync.OnceValue(func() (re struct{ tests, builds, fails, why, counts, filler, general *regexp.Regexp }) {
+var asked = sync.OnceValue(func() (re struct{ tests, builds, fails, why, counts, detail, filler, general *regexp.Regexp }) {
 	re.tests = regexp.MustCompile(`(?i)\b(tests?|specs?|suites?|test ?cases?|assert\w*)\b`)
 	re.builds = regexp.MustCompile(`(?i)\b(builds?|built|compil\w+|lint\w*|type ?check\w*|vet)\b`)
 	re.fails = regexp.MustCompile(`(?i)\b(fail\w*|broken?|breaks?|red|errors?|crash\w*|pass(es|ed|ing)?|succe\w+|green|ok|wrong)\b`)
 	re.why = regexp.MustCompile(`(?i)\b(why|how (do|does|did|can|could|come|to|should|is|was|were)|cause[sd]?|reasons?|because|explain|fix|root|suggest|should)\b`)
 	re.counts = regexp.MustCompile(`(?i)\b(how many|number of|count of|counts?|total)\b`)
+	re.detail = regexp.MustCompile(`(?i)\b(names?|ids?|files?|lines?|numbers?|messages?|assertions?|expected|actual|got|want|values?|details?|traces?|stack|locations?|full|exact(ly)?|each|every|where|reported|skipped|todo|compare\w*|exit|code|codes|state|status|essential|relevant|key|their|its|any|please|be|been|being|by|for|from|to)\b`)
 	re.filler = regexp.MustCompile(`(?i)\b(what|which|did|does|do|is|are|was|were|has|have|had|it|that|this|there|any|all|the|a|an|of|in|on|with|go|goes|went|run|ran|command|output|happened|list|show|me|name|many|and|or|ones?|if|so|not|everything|anything|something)\b`)
 	re.general = regexp.MustCompile(`(?i)\b(summar\w+|describe\w*|overview|about|tell\w*|gist|says?|printed|prints?|contents?|contains?|text|file|log|material|important|interesting|give|short|brief\w*|results?|please|main|points?|key|lines?|see|look|short|at)\b`)
 	return re
@@ -32,7 +33,7 @@ func nothingLeft(question string, patterns ...*regexp.Regexp) bool {
 	for _, p := range patterns {
 		question = p.ReplaceAllString(question, "")
 	}
-	return strings.Trim(question, " ?.,!:;'\"-") == ""
+	return strings.Trim(question, " ?.,!:;'\"-/()") == ""
 }
 
 // asksAboutRun: the question is about the outcome of a run that a parser understood. A question with
@@ -68,16 +69,19 @@ func ranTests(r *runners.Result) bool {
 }
 
 // answerFromRun answers "which test fails?" from the parsed result, so that a green run never yields a
-// name. Done is false when a reason is asked for that the result does not hold; a model may then add its
-// opinion to the facts, which stand in the reply in any case.
+// name. Done is false when a reason is asked for that the result does not hold, or more than the result
+// has; a model may then add its opinion to the facts, which stand in the reply in any case.
 func (c *call) answerFromRun() (done bool) {
 	if !c.asksAboutRun() {
 		return false
 	}
-	run := c.res.Run
+	run, re := c.res.Run, asked()
 	bad := len(run.Failures)+len(run.Suites) > 0 || run.State == runners.StateDidNotFinish
-	if asked().why.MatchString(c.req.Question) && bad && !explained(run) {
+	if re.why.MatchString(c.req.Question) && bad && !explained(run) {
 		return false
+	}
+	if bad && !nothingLeft(c.req.Question, re.tests, re.builds, re.fails, re.why, re.counts, re.detail, re.filler) {
+		return false // "which host did the failing test try to reach?" asks for more than the facts
 	}
 	c.res.By, c.res.Answer = ByParser, verdict(run)
 	if n := counts(run); n != "" && asked().counts.MatchString(c.req.Question) {
