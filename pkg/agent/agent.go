@@ -100,8 +100,8 @@ func (e *RefusedError) Error() string { return e.Msg }
 
 func input(format string, a ...any) error { return &InputError{fmt.Sprintf(format, a...)} }
 
-// depthName is the variable by which a session of ours, and all it starts, is known.
-const depthName = "_LEGWORK_DEPTH"
+// depthMark is the variable by which a session of ours, and all it starts, is known.
+const depthMark = "_LEGWORK_DEPTH=1"
 
 // Start checks the request, writes the job and starts its process. It returns while the job is queued or running.
 // Errors: *InputError, *RefusedError, those of

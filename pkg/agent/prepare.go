@@ -12,6 +12,7 @@ import (
 
 	"legwork/pkg/fsx"
 	"legwork/pkg/llm"
+	"legwork/pkg/proc"
 	"legwork/pkg/repo"
 	"legwork/pkg/shim"
 )
@@ -51,10 +52,8 @@ func checkRequest(d *Deps, req *Request) error {
 
 // checkDepth keeps an agent from starting agents (B10): every one would start more.
 func checkDepth(env []string) error {
-	for _, kv := range env {
-		if name, value, _ := strings.Cut(kv, "="); name == depthName && value != "" && value != "0" {
-			return &RefusedError{"refused: this is a session that legwork started itself, and an agent must not start agents; do the work here"}
-		}
+	if slices.Contains(env, depthMark) || proc.InheritsEnv(depthMark) {
+		return &RefusedError{"refused: this is a session that legwork started itself, and an agent must not start agents; do the work here"}
 	}
 	return nil
 }

@@ -326,7 +326,7 @@ func (r *run) clientEnv(shimEnv []string) (configDir string, own []string, err e
 		}
 	}
 	own = append(own, shimEnv...)
-	own = append(own, depthName+"=1", jobs.Mark(r.h.ID()))
+	own = append(own, depthMark, jobs.Mark(r.h.ID()))
 	if slices.Contains(r.d.Config.Defaults.SettingSources, "user") {
 		return claudecode.ConfigDir(r.d.Env), own, nil
 	}
@@ -337,7 +337,7 @@ func (r *run) clientEnv(shimEnv []string) (configDir string, own []string, err e
 // gateEnv is the environment of the verify command: the user's, marked as the job's.
 func (r *run) gateEnv() []string {
 	env := proc.CleanEnv(r.d.Env)
-	for _, kv := range []string{depthName + "=1", jobs.Mark(r.h.ID())} {
+	for _, kv := range []string{depthMark, jobs.Mark(r.h.ID())} {
 		name, value, _ := strings.Cut(kv, "=")
 		env = proc.SetEnv(env, name, value)
 	}

@@ -153,8 +153,12 @@ func Status(job jobs.Job) string {
 	case job.State.Final():
 		return fmt.Sprintf("%s: %s\njob %s: %s", strings.ToUpper(string(job.State)), orElse(job.Error, job.Ending), job.ID, job.Title)
 	}
-	return fmt.Sprintf("job %s %s: %s (%s, %s on %s); wait_job collects it, cancel_job ends it", job.ID, job.State, job.Progress,
-		job.Took().Round(time.Second), job.Model, job.Endpoint)
+	by := ""
+	if job.Model != "" {
+		by = fmt.Sprintf(", %s on %s", job.Model, job.Endpoint)
+	}
+	return fmt.Sprintf("job %s %s: %s (%s%s); wait_job collects it, cancel_job ends it", job.ID, job.State, job.Progress,
+		job.Took().Round(time.Second), by)
 }
 
 // ledger adds the run to the run log.

@@ -70,7 +70,7 @@ func realPath(p string) string {
 
 // makeTree makes the worktree, at its old path when the job had one: the client keeps sessions by folder.
 func (r *run) makeTree(ctx context.Context, home *repo.Repo, rel string, old *Tree) error {
-	wish := repo.Wish{Purpose: Kind, Links: r.d.Config.Delegate.LinkDirs, Near: []string{filepath.ToSlash(rel)}}
+	wish := repo.Wish{Purpose: Kind, Links: r.d.Config.Delegate.LinkDirs, Near: []string{filepath.ToSlash(rel)}, Files: localFiles(home.Top, filepath.ToSlash(rel))}
 	if old != nil {
 		wish.ID = old.ID
 	}
@@ -100,10 +100,41 @@ func (r *run) look(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("what the session changed: %w", err)
 	}
-	changes := slices.DeleteFunc(all, func(c repo.Change) bool { return c.Kind == "new" && byproduct(c.Path) })
+	changes := slices.DeleteFunc(all, func(c repo.Change) bool {
+		return c.Kind == "new" && byproduct(c.Path) || slices.Contains(localNames(), path.Base(c.Path))
+	})
 	r.changes = changes
 	r.facts.Files, err = r.tree.Stat(ctx, changes)
 	return err
+}
+
+// localNames are files by which the user alone tells Claude Code what is allowed here. They are in no commit, and a
+// session must not change them.
+func localNames() []string { return []string{"settings.local.json", "CLAUDE.local.md"} }
+
+// localFiles are those of them that exist: the user's rules hold in the worktree too.
+func localFiles(top, rel string) []string {
+	var out []string
+	for _, dir := range []string{".", rel} {
+		for _, name := range []string{".claude/settings.local.json", "CLAUDE.local.md"} {
+			file := path.Join(dir, name)
+			if _, err := os.Stat(filepath.Join(top, filepath.FromSlash(file))); err == nil && !slices.Contains(out, file) {
+				out = append(out, file)
+			}
+		}
+	}
+	return out
+}
+
+// startsThings tells whether a file decides what programs of the user's run by themselves: a session that may edit it
+// reaches beyond its worktree (C30).
+func startsThings(p string) bool {
+	for part := range strings.SplitSeq(p, "/") {
+		if slices.Contains([]string{".claude", ".mcp.json", ".husky", ".githooks", ".envrc", ".vscode", ".legwork.yaml", ".legwork.local.yaml"}, part) {
+			return true
+		}
+	}
+	return false
 }
 
 // byproduct tells whether a new file is one that running tests leaves behind.
@@ -125,8 +156,17 @@ func (r *run) deliver(ctx context.Context, v verdict) error {
 	if r.tree == nil {
 		return nil
 	}
+	var odd []string
+	for _, c := range r.changes {
+		if startsThings(c.Path) {
+			odd = append(odd, c.Path)
+		}
+	}
+	if len(odd) > 0 {
+		r.warn("files that decide what your tools run by themselves were changed: %s; look at them before you apply the job", strings.Join(odd, ", "))
+	}
 	passed := v.ending == Done && r.facts.Gate != nil && r.facts.Gate.Passed
-	if passed && len(r.changes) > 0 && len(changed) == 0 {
+	if passed && len(r.changes) > 0 && len(changed)+len(odd) == 0 {
 		left, err := applyChanges(ctx, r.repo, r.tree, r.changes, false)
 		switch {
 		case err != nil:

@@ -38,3 +38,21 @@ func hasEnv(pid int, kv string) bool {
 	}
 	return false
 }
+
+// InheritsEnv tells whether this process, or one that it descends from, was started with the entry kv in its
+// environment, so that cleaning one's own environment hides nothing. It sees no further than the first ancestor that
+// was left by its parent, or that belongs to somebody else.
+func InheritsEnv(kv string) bool {
+	buf := make([]byte, 1024)
+	for pid := os.Getpid(); pid > 1; {
+		if hasEnv(pid, kv) {
+			return true
+		}
+		e, ok := readStat(pid, buf)
+		if !ok {
+			return false
+		}
+		pid = e.ppid
+	}
+	return false
+}
