@@ -18,11 +18,17 @@ func (h *Handle) Detach(ctx context.Context, argv, env []string, dir string) err
 		return err
 	}
 	defer out.Close()
-	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx,gosec // outlives every context; argv is our own program
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, out, out
-	detach(cmd)
-	if err := cmd.Start(); err != nil {
-		return errors.Join(fmt.Errorf("start the process of job %s: %w", h.id, err), h.Finish(End{State: Failed, Ending: "not_started", Error: err.Error()}))
+	var cmd *exec.Cmd
+	for _, attr := range detachments() {
+		cmd = exec.Command(argv[0], argv[1:]...) //nolint:noctx,gosec // outlives every context; argv is our own program
+		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = dir, env, out, out, attr
+		if err = cmd.Start(); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("start the process of job %s: %w", h.id, err)
+		return errors.Join(err, h.Finish(End{State: Failed, Ending: "not_started", Error: err.Error()}))
 	}
 	id, ok := proc.Find(cmd.Process.Pid)
 	go func() { _ = cmd.Wait() }() // it would stay a zombie of ours; how it ended stands in the record

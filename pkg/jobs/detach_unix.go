@@ -2,9 +2,7 @@
 
 package jobs
 
-import (
-	"os/exec"
-	"syscall"
-)
+import "syscall"
 
-func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+// detachments are the ways to start a process that outlives this one, the best first.
+func detachments() []*syscall.SysProcAttr { return []*syscall.SysProcAttr{{Setsid: true}} }

@@ -1,15 +1,14 @@
 package jobs
 
 import (
-	"os/exec"
 	"syscall"
 
 	"golang.org/x/sys/windows"
 )
 
-// detach leaves the console and the job object of the parent, where that allows it.
-func detach(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.DETACHED_PROCESS | windows.CREATE_BREAKAWAY_FROM_JOB,
-	}
+// detachments are the ways to start a process that outlives this one, the best first: without our console and out of
+// our job object, where that object allows it.
+func detachments() []*syscall.SysProcAttr {
+	const own = windows.CREATE_NEW_PROCESS_GROUP | windows.DETACHED_PROCESS
+	return []*syscall.SysProcAttr{{CreationFlags: own | windows.CREATE_BREAKAWAY_FROM_JOB}, {CreationFlags: own}}
 }
