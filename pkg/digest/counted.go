@@ -21,6 +21,9 @@ func (d *Doc) Count(ctx context.Context, question string) (c Counted, ok bool, e
 		if c, ok, err = r.mostFrequentValue(ctx); ok || err != nil {
 			return c, ok, err
 		}
+		if knownForm(askedNoun(question)) != nil {
+			return Counted{}, false, nil // an address or a path is asked for, and a kind of line is neither
+		}
 	}
 	c, ok = r.count.result(r)
 	return c, ok, nil

@@ -251,3 +251,31 @@ func TestSeverity(t *testing.T) {
 		}
 	}
 }
+
+// What is asked for is counted by its values, whatever stands beside the noun; where that cannot be done, a
+// kind of line is no answer.
+func TestMostFrequentValueOfANoun(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&text, "10.4.0.%d - - \"GET /page/%d HTTP/1.1\" 200 \"python-requests/2.31\"\n", i%7, i%3)
+	}
+	text.WriteString("10.4.0.99 - - \"GET /rare HTTP/1.1\" 500 \"curl\"\n")
+	doc, err := Scan(t.Context(), strings.NewReader(text.String()), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for q, want := range map[string]string{
+		"which client made the most requests?":         "10.4.0.0 (9 times)",
+		"which client address made the most requests?": "10.4.0.0 (9 times)",
+		"Which IP appears most often?":                 "10.4.0.0 (9 times)",
+		"which path was requested most often?":         "/page/0 (20 times)",
+		"which status code is most frequent?":          "200 (60 times)",
+		"which ip was banned most often?":              "",
+	} {
+		c, ok, err := doc.Count(t.Context(), q)
+		if err != nil || ok != (want != "") || c.Value != want {
+			t.Errorf("%s: %q, %v, %v; want %q", q, c.Value, ok, err, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -28,22 +29,32 @@ var valueForms = sync.OnceValue(func() []struct{ noun, form *regexp.Regexp } {
 	return out
 })
 
-var askedNoun = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(?:which|what)\s+(?:source\s+|client\s+|remote\s+|kind of\s+|type of\s+)?([a-z]+)`)
+var nounForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:which|what)\s+(?:kind of\s+|type of\s+)?([a-z]+)(?:\s+(ips?|addresse?s?|hosts?|urls?|paths?|files?|codes?|users?|names?)\b)?`)
 })
+
+// askedNoun is what a question asks for: "client" in "which client made …", "address" in "which client
+// address …", "" when there is none.
+func askedNoun(question string) string {
+	m := nounForm().FindStringSubmatch(question)
+	switch {
+	case m == nil:
+		return ""
+	case m[2] != "":
+		return m[2]
+	}
+	return m[1]
+}
 
 // valueForm is how a value of the noun that the question asks for stands in a line: a known form, or the
 // word behind the noun ("user alice", "user=alice", `"user":"alice"`).
 func valueForm(question string) *regexp.Regexp {
-	m := askedNoun().FindStringSubmatch(question)
-	if m == nil {
+	noun := askedNoun(question)
+	if noun == "" {
 		return nil
 	}
-	noun := m[1]
-	for _, f := range valueForms() {
-		if f.noun.MatchString(noun) {
-			return f.form
-		}
+	if form := knownForm(noun); form != nil {
+		return form
 	}
 	if stopWords()[lower(noun)] || len(noun) < 3 {
 		return nil
@@ -55,6 +66,31 @@ func valueForm(question string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b` + stem + `s?["']?(?:\s*[=:]\s*|\s+)["']?([\w.@/-]+)`)
 }
 
+// seenWords say that something stands in a text.
+var seenWords = newSet("appear appears appeared occur occurs occurred seen show shows shown happen happens happened come comes stand stands made make makes")
+
+// onlyCounts is true when the question holds nothing but what is asked for and words of counting.
+func (q *query) onlyCounts(noun string) bool {
+	for _, c := range q.concepts {
+		for w := range strings.FieldsSeq(c.text) {
+			if w != noun && !countWords[w] && !lineWords[w] && !seenWords[w] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// knownForm is nil for a noun whose values have no form of their own.
+func knownForm(noun string) *regexp.Regexp {
+	for _, f := range valueForms() {
+		if f.noun.MatchString(noun) {
+			return f.form
+		}
+	}
+	return nil
+}
+
 // mostFrequentValue answers "which address failed most often": it goes over the text once more and counts
 // the values of what is asked for on the lines about the rest of the question.
 func (r *reading) mostFrequentValue(ctx context.Context) (Counted, bool, error) {
@@ -63,17 +99,19 @@ func (r *reading) mostFrequentValue(ctx context.Context) (Counted, bool, error) 
 	if form == nil {
 		return Counted{}, false, nil
 	}
+	noun := lower(askedNoun(r.q.text))
+	if !ok && knownForm(noun) != nil && r.q.onlyCounts(noun) {
+		need, ok = 0, true
+	}
 	if !ok { // count where the best lines are alike instead
 		if len(r.cands) == 0 || r.top == 0 {
 			return Counted{}, false, nil
 		}
 		need = r.cands[0].exact
 	}
-	if m := askedNoun().FindStringSubmatch(r.q.text); m != nil { // the noun itself need not be there
-		for i, c := range r.q.concepts {
-			if c.text == lower(m[1]) {
-				need &^= 1 << i
-			}
+	for i, c := range r.q.concepts {
+		if c.text == noun || lineWords[c.text] { // it need not be there itself; "most requests" means lines
+			need &^= 1 << i
 		}
 	}
 	type tally struct {
