@@ -66,6 +66,10 @@ func (c *call) emptyText() bool {
 
 // count answers a question that counts, over the whole material.
 func (c *call) count(ctx context.Context) (done bool, err error) {
+	if plainLines().MatchString(c.req.Question) {
+		c.res.Answer, c.res.By, c.res.Rule = grouped(c.doc.Lines()), ByCount, "all lines of the text"
+		return true, nil
+	}
 	n, ok, err := c.doc.Count(ctx, c.req.Question)
 	if err != nil || !ok {
 		return false, err
@@ -74,6 +78,11 @@ func (c *call) count(ctx context.Context) (done bool, err error) {
 	c.show(n.Lines)
 	return true, nil
 }
+
+// plainLines asks for the number of lines, without a word on what stands in them.
+var plainLines = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^how many lines( of (text|output))?( (are|does|do|did|has|have|in|is|were|was)( (there|in|it|the|this|that|file|log|output|text|printed|have|has|print|long|total|altogether|[\w./-]+\.\w+))*)?\s*\??$`)
+})
 
 var countingForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(how (many|often)|(number|count|total|sum|average|mean) of|(long|slow|fast|larg|bigg|small|high|low)est|most (often|frequent\w*|common\w*))\b`)

@@ -129,3 +129,17 @@ func TestGrouped(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestHowManyLines(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.write("a.log", journal(1200, 41))
+	for q, want := range map[string]string{
+		"How many lines are there?": "1,200", "how many lines does a.log have?": "1,200", "how many lines": "1,200",
+		"how many lines say that the gateway could not bind?": "",
+	} {
+		if res := b.run(Request{Question: q, Files: []string{"a.log"}}); (res.Answer == "1,200") != (want != "") {
+			t.Errorf("%s: %q by %s", q, res.Answer, res.By)
+		}
+	}
+}
