@@ -285,7 +285,11 @@ func (r *run) openClient(ctx context.Context, s *session, t *tally, shimEnv []st
 	if r.req.MaxTurns > 0 {
 		cs.MaxTurns = r.req.MaxTurns
 	}
-	settings, err := claudecode.SettingsJSON(own)
+	without := ""
+	if users := claudecode.ConfigDir(r.d.Env); users != configDir {
+		without = users
+	}
+	settings, err := claudecode.SettingsJSON(own, without)
 	if err != nil {
 		return err
 	}

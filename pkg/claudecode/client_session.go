@@ -102,8 +102,10 @@ func elsewhere() []string {
 }
 
 // SettingsJSON is the file that forces own over every other setting; Claude Code lets a project's settings beat the
-// process environment, but not this.
-func SettingsJSON(own []string) ([]byte, error) {
+// process environment, but not this. Instructions below the folder without ("" for none) are not loaded: with a
+// configuration folder of ours, the user's own one above a worktree would pass for a part of the project. Commits are
+// not attributed to Claude, which did not write them.
+func SettingsJSON(own []string, without string) ([]byte, error) {
 	env := map[string]string{}
 	for _, name := range elsewhere() {
 		env[name] = ""
@@ -112,7 +114,11 @@ func SettingsJSON(own []string) ([]byte, error) {
 		name, value, _ := strings.Cut(kv, "=")
 		env[name] = value
 	}
-	return json.Marshal(map[string]any{"env": env})
+	settings := map[string]any{"env": env, "attribution": map[string]string{"commit": "", "pr": ""}}
+	if without != "" {
+		settings["claudeMdExcludes"] = []string{filepath.ToSlash(without) + "/**"}
+	}
+	return json.Marshal(settings)
 }
 
 // UserTurn is one line for the client's stdin.

@@ -126,8 +126,9 @@ func TestEnvAndArgv(t *testing.T) {
 	if argv := s.Argv(); !slices.Contains(argv, "--resume") || slices.Contains(argv, "--session-id") {
 		t.Errorf("%q", argv)
 	}
-	b, err := SettingsJSON([]string{"ANTHROPIC_BASE_URL=http://127.0.0.1:1"})
-	if err != nil || !strings.Contains(string(b), `"CLAUDE_CODE_USE_BEDROCK":""`) || !strings.Contains(string(b), `"ANTHROPIC_BASE_URL":"http://127.0.0.1:1"`) {
+	b, err := SettingsJSON([]string{"ANTHROPIC_BASE_URL=http://127.0.0.1:1"}, "/home/u/.claude")
+	if err != nil || !strings.Contains(string(b), `"CLAUDE_CODE_USE_BEDROCK":""`) || !strings.Contains(string(b), `"ANTHROPIC_BASE_URL":"http://127.0.0.1:1"`) ||
+		!strings.Contains(string(b), `"claudeMdExcludes":["/home/u/.claude/**"]`) {
 		t.Errorf("%s %v", b, err)
 	}
 }

@@ -152,7 +152,8 @@ func TestAgentUntilVerified(t *testing.T) {
 		backend.Turn{Text: "I think it is done."},
 		tools(bash("echo three > a.txt")),
 		backend.Turn{Text: "Now a.txt says three."})
-	u := newAgentUser(t, b, map[string]string{"a.txt": "one\n", "check.sh": "grep three a.txt || { echo 'expected three'; exit 1; }\n"}, "")
+	u := newAgentUser(t, b, map[string]string{"CLAUDE.md": "PROJECT-RULE", "a.txt": "one\n", "check.sh": "grep three a.txt || { echo 'expected three'; exit 1; }\n"}, "")
+	write(t, filepath.Join(u.Home, ".claude/CLAUDE.md"), "USER-RULE")
 	out := u.must(0, "agent", "--verify", "sh check.sh", "make a.txt say three")
 	t.Log(out)
 	for _, want := range []string{"done · verify passed at run 2 · applied to your checkout · 1 file +1 -1 · scripted-model on fake", "a.txt +1 -1", "Now a.txt says three."} {
@@ -166,6 +167,9 @@ func TestAgentUntilVerified(t *testing.T) {
 	main := b.Main()
 	if !strings.Contains(main[len(main)-1].Text(), "expected three") {
 		t.Error("what the gate said did not reach the session")
+	}
+	if first := main[0].Text(); !strings.Contains(first, "PROJECT-RULE") || strings.Contains(first, "USER-RULE") || strings.Contains(first, "Co-Authored-By") {
+		t.Error("the session reads other instructions than configured")
 	}
 	if got := main[0].Tools(); len(got) != 4 {
 		t.Errorf("tools offered: %q", got)
