@@ -99,6 +99,9 @@ func (r *OffloadReport) meanCached() {
 func (r *OffloadReport) Write(w io.Writer) error {
 	fmt.Fprintf(w, "| %s, model %v | of | share | bar |\n|---|---|---|---|\n", r.Set, r.Models)
 	for _, row := range r.Rows {
+		if row.N == 0 {
+			continue
+		}
 		bar := "–"
 		if row.Bar > 0 {
 			sign, verdict := "≥", "ok"
