@@ -68,3 +68,38 @@ func TestSigns(t *testing.T) {
 		}
 	}
 }
+
+// However a text arrives, the same comes out, line for line.
+func FuzzSecretsReader(f *testing.F) {
+	f.Add("key AKIAIOSFODNN7EXAMPLE\n-----BEGIN PRIVATE KEY-----\nMIIEvAIBADANBgkqhkiG9w0BAQEFAASCBKYwggSi\n-----END PRIVATE KEY-----\nend", byte(3))
+	f.Add("a\n\nghp_", byte(1))
+	s := NewSecrets([]string{"DEPLOY_TOKEN=my-own-value-42"})
+	f.Fuzz(func(t *testing.T, text string, size byte) {
+		whole, err := io.ReadAll(s.Reader(strings.NewReader(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pieces, err := io.ReadAll(s.Reader(&chunked{text, int(size)%7 + 1}))
+		if err != nil || string(pieces) != string(whole) {
+			t.Errorf("%v: in pieces %q, whole %q", err, pieces, whole)
+		}
+		if strings.Count(text, "\n") != strings.Count(string(whole), "\n") {
+			t.Errorf("lines got lost: %q", whole)
+		}
+	})
+}
+
+// chunked gives n bytes at a time.
+type chunked struct {
+	rest string
+	n    int
+}
+
+func (c *chunked) Read(p []byte) (int, error) {
+	if c.rest == "" {
+		return 0, io.EOF
+	}
+	n := copy(p, c.rest[:min(c.n, len(c.rest))])
+	c.rest = c.rest[n:]
+	return n, nil
+}
