@@ -343,6 +343,68 @@ func TestAgentInterrupted(t *testing.T) {
 	}
 }
 
+// A caller that gives up its call ends the job, whose id nobody knows; a session that ends does not.
+func TestAgentCallEnds(t *testing.T) {
+	t.Parallel()
+	b := backend.New(t)
+	b.Answer(func(backend.Request) backend.Turn { return tools(bash("touch here; sleep 607")) })
+	u := newAgentUser(t, b, map[string]string{"x.txt": "x\n"}, "")
+	for _, tc := range []struct {
+		end  func(s *mcpSession)
+		want string
+	}{
+		{func(s *mcpSession) {
+			s.send("notifications/cancelled", 0, map[string]any{"requestId": s.n, "reason": "the user"})
+		}, "cancelled"},
+		{func(s *mcpSession) { _ = s.cmd.Process.Signal(os.Interrupt) }, "running"},
+	} {
+		s := u.serve()
+		s.n++
+		s.send("tools/call", s.n, map[string]any{"name": "run_agent", "arguments": map[string]any{"task": "wait"}})
+		id := ""
+		u.eventually(func() bool {
+			id, _, _ = strings.Cut(u.must(0, "jobs", "list"), " ")
+			return strings.HasPrefix(id, "j") && strings.Contains(u.job(id).Progress, "Bash touch")
+		})
+		tc.end(s)
+		if tc.want == "cancelled" {
+			u.await(id, func(j jobRecord) bool { return j.State == tc.want })
+			s.close()
+			continue
+		}
+		_ = s.cmd.Wait()
+		if job := u.job(id); job.State != tc.want {
+			t.Errorf("%+v", job)
+		}
+		u.must(0, "jobs", "cancel", id)
+	}
+}
+
+func (u *agentUser) eventually(ok func() bool) {
+	u.t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			u.t.Fatal("waited for too long")
+		}
+	}
+}
+
+// send writes a message; n is 0 for a notification.
+func (s *mcpSession) send(method string, n int, params any) {
+	s.t.Helper()
+	m := map[string]any{"jsonrpc": "2.0", "method": method, "params": params}
+	if n > 0 {
+		m["id"] = n
+	}
+	line, err := json.Marshal(m)
+	if err == nil {
+		_, err = s.in.Write(append(line, '\n'))
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // mcpSession speaks to a server of ours without a client in between.
 type mcpSession struct {
 	t   *testing.T
@@ -375,18 +437,16 @@ func (u *agentUser) serve() *mcpSession {
 func (s *mcpSession) request(method string, params any) gjson.Result {
 	s.t.Helper()
 	s.n++
-	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": s.n, "method": method, "params": params})
-	if err == nil {
-		_, err = s.in.Write(append(line, '\n'))
-	}
-	for err == nil {
-		var reply []byte
-		if reply, err = s.out.ReadBytes('\n'); gjson.GetBytes(reply, "id").Int() == int64(s.n) {
+	s.send(method, s.n, params)
+	for {
+		reply, err := s.out.ReadBytes('\n')
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if gjson.GetBytes(reply, "id").Int() == int64(s.n) {
 			return gjson.ParseBytes(reply)
 		}
 	}
-	s.t.Fatal(err)
-	return gjson.Result{}
 }
 
 func (s *mcpSession) call(tool string, args map[string]any) string {
