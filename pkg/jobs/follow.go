@@ -69,6 +69,9 @@ func (s *Store) Cancel(ctx context.Context, id string) (Job, error) {
 	if err != nil || job.State.Final() {
 		return s.afterLoss(job, err)
 	}
+	if !job.here() {
+		return job, fmt.Errorf("job %s runs on %s, which did not react yet; ask again, or end it there", job.ID, job.Host)
+	}
 	if job.Owner != proc.Self() {
 		if _, err := proc.KillTree(job.Owner); err != nil {
 			return job, err

@@ -49,7 +49,7 @@ func (s *Store) Take(ctx context.Context, id string) (*Handle, error) {
 		if job.State != Queued {
 			return fmt.Errorf("job %s is %s: %w", id, job.State, ErrOver)
 		}
-		job.Owner = proc.Self()
+		job.Owner, job.Host = proc.Self(), host()
 		h.job = *job
 		return nil
 	})
@@ -87,7 +87,7 @@ func (s *Store) Requeue(ctx context.Context, id string, change func(*Job)) (*Han
 		if err := removeIfThere(s.Path(id, cancelName)); err != nil {
 			return err
 		}
-		job.State, job.Owner, job.Progress = Queued, proc.Self(), "starting"
+		job.State, job.Owner, job.Host, job.Progress = Queued, proc.Self(), host(), "starting"
 		job.Ending, job.Reply, job.Error, job.Ended, job.Child = "", "", "", time.Time{}, proc.Identity{}
 		change(job)
 		h.job = *job

@@ -63,6 +63,7 @@ type Job struct {
 	Started  time.Time     `json:"started,omitzero"`
 	Ended    time.Time     `json:"ended,omitzero"`
 	Owner    proc.Identity `json:"owner"`           // the process that does the work, or is about to
+	Host     string        `json:"host,omitempty"`  // the machine they are on: a home folder can be shared
 	Child    proc.Identity `json:"child,omitzero"`  // its main child, ended with the job
 	Detached bool          `json:"detached"`        // outlives the server that began it
 	Progress string        `json:"progress"`        // one line for a person
@@ -130,7 +131,7 @@ func (s *Store) Create(spec Spec) (*Handle, error) {
 	}
 	job := Job{
 		ID: id, Kind: spec.Kind, State: Queued, Title: title(spec.Task), Dir: spec.Dir, Project: spec.Project, Model: spec.Model,
-		Endpoint: spec.Endpoint, Created: time.Now(), Owner: proc.Self(), Detached: spec.Detached, Progress: "starting", Request: request,
+		Endpoint: spec.Endpoint, Created: time.Now(), Owner: proc.Self(), Host: host(), Detached: spec.Detached, Progress: "starting", Request: request,
 	}
 	h.job = job
 	return h, s.write(job)
@@ -209,10 +210,21 @@ func (s *Store) Get(id string) (Job, error) {
 		return Job{}, err
 	}
 	job, err := s.read(id)
-	if err != nil || job.State.Final() || proc.Alive(job.Owner) {
+	if err != nil || job.State.Final() || !job.here() || proc.Alive(job.Owner) {
 		return job, err
 	}
 	return s.lose(id)
+}
+
+// here tells whether the job's processes are on this machine, so that they can be judged and ended.
+func (j Job) here() bool { return j.Host == "" || j.Host == host() }
+
+func host() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
 }
 
 // List reads all jobs, newest first. Records that cannot be read are left out.

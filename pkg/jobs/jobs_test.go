@@ -115,6 +115,19 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// A job of another machine that shares the home folder is not judged by the processes of this one.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	s := New(t.TempDir())
+	h := create(t, s, "x")
+	if err := h.Update(func(j *Job) { j.State, j.Host, j.Owner = Running, "elsewhere", proc.Identity{PID: 1 << 22, Start: 1} }); err != nil {
+		t.Fatal(err)
+	}
+	if job, err := s.Get(h.ID()); err != nil || job.State != Running {
+		t.Errorf("%+v %v", job, err)
+	}
+}
+
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	s := New(t.TempDir())
