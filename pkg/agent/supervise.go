@@ -210,7 +210,7 @@ func (r *run) turns(ctx context.Context, s *session, t *tally, proxy *shim.Shim)
 		}
 		r.facts.Answer = res.Text
 		v := judge(res, proxy.Summary(), t.last)
-		if v.ending != Done || r.facts.Gate == nil {
+		if r.facts.Gate == nil || v.ending != Done && !gaveUp(v.ending) {
 			return v
 		}
 		if err := r.look(ctx); err != nil {
@@ -220,13 +220,19 @@ func (r *run) turns(ctx context.Context, s *session, t *tally, proxy *shim.Shim)
 		switch {
 		case err != nil:
 			return verdict{jobs.Failed, InternalFail, err.Error()}
-		case feedback == "":
+		case feedback == "" || v.ending != Done:
 			return v
 		case r.facts.Gate.Runs >= r.d.Config.Agent.VerifyAttempts:
 			return verdict{jobs.Failed, GateFailed, fmt.Sprintf("it said done, and `%s` still fails (%s)", r.facts.Gate.Command, r.facts.Gate.Ending)}
 		}
 		text = feedback
 	}
+}
+
+// gaveUp tells whether a session came to an end of its own without saying that it is done: what the gate says of its
+// work is worth knowing, but there is no next turn.
+func gaveUp(ending string) bool {
+	return slices.Contains([]string{MaxTurns, Overflow, Denied, CallAsText, EmptyAnswer}, ending)
 }
 
 // prompt is the first turn. What differs between jobs stands here and not in the system prompt, so that jobs share

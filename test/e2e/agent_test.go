@@ -522,11 +522,14 @@ func TestAgentEndings(t *testing.T) {
 		{"an agent in the agent", "done", "", 0, []backend.Turn{tools(bash("sh inner.sh")), {Text: "it was refused"}}},
 	} {
 		b.Script(tc.turns...)
-		r := u.run("agent", "--max-turns", "2", "task: "+tc.name)
+		r := u.run("agent", "--max-turns", "2", "--verify", "test -e inner.sh", "task: "+tc.name)
 		id := strings.Fields(r.Stdout[strings.Index(r.Stdout, "\njob ")+1:])[1]
 		job := u.job(id)
 		if r.Code != tc.code || job.Ending != tc.ending || !strings.Contains(r.Stdout, tc.says) {
 			t.Errorf("%s: exit %d, %s\n%s\n%s", tc.name, r.Code, job.Ending, r.Stdout, u.must(0, "jobs", "log", id))
+		}
+		if gate := job.Facts.Gate; gate == nil || gate.Passed == (tc.ending == "api_error") {
+			t.Errorf("%s: gate %+v", tc.name, gate)
 		}
 		if log := u.must(0, "jobs", "log", id); tc.name == "an agent in the agent" && !strings.Contains(log, "an agent must not start agents") {
 			t.Errorf("the inner agent was not refused:\n%s", log)
