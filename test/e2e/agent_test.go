@@ -581,6 +581,14 @@ func TestAgentKeepsWork(t *testing.T) {
 	if !strings.Contains(out, "WARNING: files that decide what your tools run") || u.file("c.txt") == "c\n" {
 		t.Errorf("%s", out)
 	}
+	kept := strings.Fields(strings.SplitAfter(u.must(0, "jobs", "clean"), "not applied: ")[1])
+	if len(kept) != 2 {
+		t.Fatalf("kept: %q", kept)
+	}
+	u.must(0, "jobs", "clean", "--force", strings.TrimSuffix(kept[0], ","), kept[1])
+	if trees := u.git("worktree", "list"); strings.Count(trees, "\n") != 1 {
+		t.Errorf("worktrees stayed: %s", trees)
+	}
 }
 
 // B11: one event of 12 MB costs nothing but its size.
