@@ -22,7 +22,7 @@ func readerQuality(l *lab) ([]row, error) {
 		return nil, err
 	}
 	share := func(a, b int) float64 { return 100 * float64(a) / float64(max(b, 1)) }
-	const how = "`legwork bench digest --with-command` on the recorded runs of pkg/runners"
+	const how = "`legwork bench digest` on the recorded runs of pkg/runners"
 	rows := []row{
 		{what: "state of a run right", how: how, limit: 100, got: share(runs.StateRight, runs.Records), unit: "%", atLeast: true},
 		{what: "counts right", how: how, limit: 98, got: share(runs.CountsRight, runs.CountsAsked), unit: "%", atLeast: true},

@@ -27,8 +27,9 @@ func benchDigest() *command {
 			misses := fs.Bool("misses", false, "list every difference")
 			var o bench.Options
 			fs.StringVar(&o.Only, "only", "", "only records whose name begins with `PREFIX`")
-			fs.BoolVar(&o.WithCommand, "with-command", false, "tell the reader the command too, as when legwork ran it")
+			textOnly := fs.Bool("text-only", false, "give the reader text and exit code alone, as for a saved log; else the command too")
 			return func(_ context.Context, a *app, _ []string) error {
+				o.WithCommand = !*textOnly
 				r, err := bench.ScoreRunnersWith(os.DirFS(*set), o)
 				if err != nil {
 					return &exitError{exitUsage, err}
