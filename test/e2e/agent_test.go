@@ -195,13 +195,10 @@ func TestAgentCancel(t *testing.T) {
 	job := u.job(id)
 	began := time.Now()
 	u.must(0, "jobs", "cancel", id)
-	took := time.Since(began)
 	for _, pid := range []int{job.Child.PID, job.Owner.PID} {
-		if _, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid)); err == nil {
-			t.Errorf("process %d lives", pid)
-		}
+		u.eventually(func() bool { _, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid)); return err != nil })
 	}
-	t.Logf("cancelled in %v", took)
+	t.Logf("from the wish to cancel to the last process gone: %v", time.Since(began))
 	if job = u.job(id); job.State != "cancelled" || job.Facts.Tree == nil {
 		t.Fatalf("%+v", job)
 	}
