@@ -297,7 +297,7 @@ func TestUnknownImport(t *testing.T) {
 		bad := map[string]string{
 			"node": "const _ = require('left-pad-not-there');\nexports.slug = (s) => s;", "pytest": "import not_there_at_all\n\ndef slug(s):\n    return s",
 			"unittest": "import not_there_at_all\n\ndef slug(s):\n    return s",
-			"go": "package slug\n\nimport \"example.org/not/there\"\n\nfunc Slug(s string) string { return there.X(s) }", "cargo": "use not_there::x;\n\npub fn slug(s: &str) -> String { x(s) }",
+			"go":       "package slug\n\nimport \"example.org/not/there\"\n\nfunc Slug(s string) string { return there.X(s) }", "cargo": "use not_there::x;\n\npub fn slug(s: &str) -> String { x(s) }",
 		}[k.name]
 		if bad == "" {
 			continue // the imports of Ruby are not looked up: a missing one shows as tests that do not finish
