@@ -282,6 +282,9 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, t Turn, m object,
 	if !s.wait(r, t, stream, events) {
 		return
 	}
+	if !stream && t.Cut > 0 {
+		panic(http.ErrAbortHandler)
+	}
 	if !stream {
 		body, err := json.Marshal(m)
 		if err != nil {
