@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -222,6 +223,9 @@ func (p *prober) detect(ctx context.Context) Backend {
 	case owner == "vllm":
 		return VLLM
 	case gjson.GetBytes(models.json(), "data.0.type").String() == "model" && !gjson.GetBytes(models.json(), "data.0.object").Exists():
+		if p.get(ctx, p.s.root+"/health/liveliness")[0].status == http.StatusOK {
+			return OpenAI // LiteLLM lists in the shape of the headers it is asked with, and serves both ways
+		}
 		return Anthropic
 	case gjson.GetBytes(models.json(), "data").IsArray():
 		return OpenAI
@@ -270,6 +274,8 @@ func (p *prober) fail(rep reply) bool {
 		if p.s.APIKey == "" {
 			st.Detail = fmt.Sprintf("HTTP %d: the server wants an api_key", rep.status)
 		}
+	case rep.status == http.StatusBadRequest && bytes.Contains(rep.body, []byte("no_db_connection")): // LiteLLM's words for a wrong key
+		st.State, st.Detail = Refused, "HTTP 400: the gateway does not know this api_key"
 	case rep.status >= 300 && rep.status < 400:
 		st.State, st.Detail = Foreign, fmt.Sprintf("HTTP %d: redirects elsewhere; set base_url to the final address", rep.status)
 	case rep.status == http.StatusBadGateway || rep.status == http.StatusServiceUnavailable || rep.status == http.StatusGatewayTimeout:

@@ -270,3 +270,26 @@ func BenchmarkProbe8HalfDead(b *testing.B) {
 		}
 	}
 }
+
+// A LiteLLM gateway lists its models in the shape of the headers it is asked with, and calls a wrong key
+// a missing database (seen with 1.108.5).
+func TestProbeLiteLLM(t *testing.T) {
+	t.Parallel()
+	s := llmtest.NewLiteLLM(t, llmtest.Config{APIKey: "right"})
+	reg := New(Settings{ProbeTimeout: 2 * time.Second, Endpoints: []Endpoint{
+		{Name: "right", BaseURL: s.URL, APIKey: "right"}, {Name: "wrong", BaseURL: s.URL, APIKey: "wrong"},
+	}}, Options{StateDir: t.TempDir()})
+	sts, err := reg.Probe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := sts[0]; st.State != Up || st.Backend != OpenAI || len(st.Models) != 1 || st.Models[0].Window != 32768 {
+		t.Errorf("%+v", st)
+	}
+	if st := sts[1]; st.State != Refused || !strings.Contains(st.Detail, "api_key") {
+		t.Errorf("%+v", st)
+	}
+	if n := len(s.Calls()); n != 0 {
+		t.Errorf("looking cost %d generations", n)
+	}
+}

@@ -18,9 +18,13 @@ func NewOpenAI(t testing.TB, cfg Config) *Server {
 }
 
 func (s *Server) openAIRoutes(entry func(Model) map[string]any) {
-	s.mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
+	s.mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, r *http.Request) {
 		data := []any{}
 		for _, m := range s.cfg.Models {
+			if s.kind == "litellm" && r.Header.Get("Anthropic-Version") != "" { // it answers as it is asked
+				data = append(data, map[string]any{"type": "model", "id": m.ID, "display_name": m.ID, "max_input_tokens": m.Window})
+				continue
+			}
 			data = append(data, entry(m))
 		}
 		sendJSON(w, 200, marshal(map[string]any{"object": "list", "data": data}))
@@ -39,6 +43,7 @@ func NewLiteLLM(t testing.TB, cfg Config) *Server {
 		s.openAIRoutes(func(m Model) map[string]any {
 			return map[string]any{"id": m.ID, "object": "model", "created": 1, "owned_by": "openai", "max_input_tokens": m.Window}
 		})
+		s.mux.HandleFunc("GET /health/liveliness", func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, 200, `"I'm alive!"`) })
 		s.mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
 			s.take(Call{Path: r.URL.Path, Model: s.cfg.Models[0].ID})
 			sendJSON(w, 200, `{"healthy_endpoints":[]}`)

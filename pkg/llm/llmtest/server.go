@@ -150,6 +150,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		sendJSON(w, http.StatusServiceUnavailable, LoadingBody)
 	case !s.allowed(r):
 		switch s.kind {
+		case "litellm":
+			sendJSON(w, http.StatusBadRequest, `{"error":{"message":"No connected db.","type":"no_db_connection","param":null,"code":"400"}}`)
 		case "vllm":
 			sendJSON(w, http.StatusUnauthorized, `{"error":"Unauthorized"}`)
 		default:
