@@ -201,7 +201,7 @@ func (c *call) ask(ctx context.Context, m llm.Choice, t turn, messages []llm.Mes
 	c.notes.prompt(attempt, t, m.Model, messages)
 	temp, draw := t.temperature, t.seed
 	ans, err := c.Models.Chat(ctx, llm.Request{
-		Choice: m, Messages: messages, Temperature: &temp, Seed: &draw,
+		Choice: m, Messages: messages, Temperature: &temp, Seed: &draw, MaxTokens: c.budget(m),
 		OnProgress: func(p llm.Progress) { c.say("attempt %d: %s", attempt, p.Text) },
 	})
 	if err != nil {
@@ -210,6 +210,29 @@ func (c *call) ask(ctx context.Context, m llm.Choice, t turn, messages []llm.Mes
 	c.notes.answer(attempt, ans)
 	c.res.count(ans)
 	return ans, nil
+}
+
+// What an answer may cost once the size of the file is known, so that one that never ends is not waited for:
+// a multiple of the best candidate, and room for words around it.
+const (
+	budgetTimes = 3
+	budgetFloor = 1024
+)
+
+// budget is the answer's limit in tokens; 0 is the setting's. Models that think need their room.
+func (c *call) budget(m llm.Choice) int {
+	if c.best == nil || m.Caps.Thinking {
+		return 0
+	}
+	n := 0
+	for _, text := range c.best.files {
+		n += c.Models.Estimate(m, text)
+	}
+	n = budgetTimes*n + budgetFloor
+	if most := c.Config.LLM.AnswerTokens; most > 0 {
+		n = min(n, most)
+	}
+	return n
 }
 
 // consider turns an answer into files, runs the gate over them and keeps the best.

@@ -467,6 +467,24 @@ func TestEditableInstall(t *testing.T) {
 	}
 }
 
+// Once the file's size is known, an answer that never ends is cut off early.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	s := shellSite(t)
+	s.answers("text", "wrong", "right")
+	if _, err := s.run(shellTask); err != nil {
+		t.Fatal(err)
+	}
+	var limits []float64
+	for _, call := range s.server.Calls() {
+		n, _ := call.Field("max_tokens").(float64)
+		limits = append(limits, n)
+	}
+	if len(limits) != 2 || limits[0] != 8192 || limits[1] < budgetFloor || limits[1] > budgetFloor+100 {
+		t.Errorf("limits: %v", limits)
+	}
+}
+
 // A model's own policy beats the general one; its name may be a glob of what is served.
 func TestPolicyFor(t *testing.T) {
 	t.Parallel()
