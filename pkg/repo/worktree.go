@@ -99,6 +99,11 @@ func (r *Repo) Add(ctx context.Context, w Wish) (_ *Tree, err error) {
 	}()
 	err = r.checkout(ctx, t)
 	d := <-found
+	// git may trip over the records of a worktree that is just being made, by us or by another process.
+	for try := 0; try < 5 && err == nil && d.err != nil && ctx.Err() == nil; try++ {
+		time.Sleep(time.Duration(try) * 50 * time.Millisecond)
+		d.list, d.err = r.status(ctx, r.Top, false)
+	}
 	if err = errors.Join(err, d.err); err != nil {
 		return nil, fmt.Errorf("make a worktree: %w", err)
 	}
