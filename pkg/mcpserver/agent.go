@@ -1,6 +1,9 @@
 package mcpserver
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // AgentInput is a task for a whole session on a local model.
 type AgentInput struct {
@@ -50,18 +53,38 @@ func runAgent(ctx context.Context, v *Verbs, in AgentInput, progress func(string
 }
 
 func runResume(ctx context.Context, v *Verbs, in ResumeInput, progress func(string)) (string, error) {
+	if err := named(in.Job); err != nil {
+		return "", err
+	}
 	return v.ResumeJob(ctx, in, progress)
 }
 
 func runWait(ctx context.Context, v *Verbs, in WaitInput, progress func(string)) (string, error) {
+	if err := named(in.Job); err != nil {
+		return "", err
+	}
 	return v.WaitJob(ctx, in.Job, in.WaitS, progress)
 }
 
+// named refuses a call that names no job.
+func named(job string) error {
+	if strings.TrimSpace(job) == "" {
+		return &argumentError{"job: missing; give the id of a job (list_jobs shows them)"}
+	}
+	return nil
+}
+
 func runStatus(ctx context.Context, v *Verbs, in JobInput, _ func(string)) (string, error) {
+	if err := named(in.Job); err != nil {
+		return "", err
+	}
 	return v.JobStatus(ctx, in.Job)
 }
 
 func runLog(ctx context.Context, v *Verbs, in JobLogInput, _ func(string)) (string, error) {
+	if err := named(in.Job); err != nil {
+		return "", err
+	}
 	return v.JobLog(ctx, in)
 }
 
@@ -70,5 +93,8 @@ func runList(ctx context.Context, v *Verbs, _ noInput, _ func(string)) (string, 
 }
 
 func runCancel(ctx context.Context, v *Verbs, in JobInput, _ func(string)) (string, error) {
+	if err := named(in.Job); err != nil {
+		return "", err
+	}
 	return v.CancelJob(ctx, in.Job)
 }
