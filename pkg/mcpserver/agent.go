@@ -53,9 +53,6 @@ func runAgent(ctx context.Context, v *Verbs, in AgentInput, progress func(string
 }
 
 func runResume(ctx context.Context, v *Verbs, in ResumeInput, progress func(string)) (string, error) {
-	if err := named(in.Job); err != nil {
-		return "", err
-	}
 	return v.ResumeJob(ctx, in, progress)
 }
 
