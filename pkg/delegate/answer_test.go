@@ -22,7 +22,7 @@ func bare(targets ...string) *call {
 
 const js = "function a() {\n  return 1;\n}\nmodule.exports = { a };"
 
-// F05 to F08: one file is picked by rule, byte for byte, or the form is at fault.
+// F05, F06, F07, F08: one file is picked by rule, byte for byte, or the form is at fault.
 func TestPick(t *testing.T) {
 	t.Parallel()
 	readme := "# Title\n\n```sh\nmake\n```\n\nText\n\n```js\nrun();\n```\n\nEnd"

@@ -741,3 +741,14 @@ func TestCancelledAddLeavesNothing(t *testing.T) {
 	}
 	p.clean()
 }
+
+// C31: a repository of another user is refused with git's own words, which name the fix.
+func TestForeignOwnerC31(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"a.txt": "a\n"})
+	p.opt.Env = append(p.opt.Env, "GIT_TEST_ASSUME_DIFFERENT_OWNER=1") // git's own switch for its tests
+	_, err := Open(t.Context(), p.opt, p.dir)
+	if !errors.Is(err, ErrOwnership) || !strings.Contains(err.Error(), "safe.directory") {
+		t.Errorf("%v", err)
+	}
+}

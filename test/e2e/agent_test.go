@@ -144,7 +144,7 @@ func (u *agentUser) nothingLeft() {
 func tools(t ...backend.Tool) backend.Turn { return backend.Turn{Tools: t} }
 
 // The main job: a file is edited, a test is run, the gate fails once, what failed goes back, the gate passes, and the
-// work is in the checkout.
+// work is in the checkout. B03: the client reads its input to the end, which has to come.
 func TestAgentUntilVerified(t *testing.T) {
 	t.Parallel()
 	b := backend.New(t,
