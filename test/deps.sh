@@ -19,7 +19,7 @@ fi
 
 need=
 # program:package, as Debian calls it
-for pair in searx-run:searx pdftotext:poppler-utils pytest:python3-pytest node:nodejs cc:gcc; do
+for pair in searx-run:searx pdftotext:poppler-utils pytest:python3-pytest node:nodejs cc:gcc bwrap:bubblewrap rspec:ruby-rspec; do
   command -v "${pair%%:*}" >/dev/null 2>&1 || need="$need ${pair#*:}"
 done
 case $need in *gcc*) need="$need libc6-dev" ;; esac
