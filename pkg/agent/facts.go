@@ -39,7 +39,7 @@ type Facts struct {
 
 	Turns   int             `json:"turns"`
 	Calls   map[string]int  `json:"calls,omitempty"`   // tool → times it was called
-	Touched []string        `json:"touched,omitempty"` // files named in its edits
+	Touched []string        `json:"touched,omitempty"` // files named in its edits; in place, also those that git says changed
 	Files   []repo.FileStat `json:"files,omitempty"`   // what git says changed
 	Denied  []string        `json:"denied,omitempty"`  // tools that were refused
 	Gate    *Gate           `json:"gate,omitempty"`

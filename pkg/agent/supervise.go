@@ -33,7 +33,8 @@ type run struct {
 	dir     string // where the session works
 	resumed bool   // the client goes on with a session it knows
 	repo    *repo.Repo
-	tree    *repo.Tree // nil without isolation
+	tree    *repo.Tree   // nil without isolation
+	before  *repo.Moment // without isolation: what git said at the start
 	shared  repo.Shared
 	changes []repo.Change
 }

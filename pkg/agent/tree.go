@@ -26,6 +26,11 @@ func (r *run) settle(ctx context.Context) error {
 	if r.req.Isolation == None {
 		if err == nil {
 			r.repo, r.shared = home, home.Shared()
+			if m, err := home.Moment(ctx); err == nil {
+				r.before = &m
+			} else {
+				r.note("what changes in place is known from the tool calls alone: %s", err)
+			}
 		}
 		return nil
 	}
@@ -94,7 +99,7 @@ func (r *run) makeTree(ctx context.Context, home *repo.Repo, rel string, old *Tr
 // look notes what changed in the tree, by-products of test runs left out.
 func (r *run) look(ctx context.Context) error {
 	if r.tree == nil {
-		return nil
+		return r.lookInPlace(ctx)
 	}
 	all, err := r.tree.Since(ctx)
 	if err != nil {
@@ -106,6 +111,25 @@ func (r *run) look(ctx context.Context) error {
 	r.changes = changes
 	r.facts.Files, err = r.tree.Stat(ctx, changes)
 	return err
+}
+
+// lookInPlace adds what git says to the files that the tool calls named.
+func (r *run) lookInPlace(ctx context.Context) error {
+	if r.before == nil {
+		return nil
+	}
+	changed, err := r.repo.ChangedSince(ctx, *r.before)
+	if err != nil {
+		return fmt.Errorf("what the session changed: %w", err)
+	}
+	for _, p := range changed {
+		rel, err := filepath.Rel(realPath(r.dir), filepath.Join(r.repo.Top, filepath.FromSlash(p)))
+		if err != nil || byproduct(p) || slices.Contains(r.facts.Touched, rel) {
+			continue
+		}
+		r.facts.Touched = append(r.facts.Touched, rel)
+	}
+	return nil
 }
 
 // localNames are files by which the user alone tells Claude Code what is allowed here. They are in no commit, and a

@@ -752,3 +752,38 @@ func TestForeignOwnerC31(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What changed in place is told, whatever was dirty before, and whether it was committed or not.
+func TestChangedSince(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"clean.txt": "a\n", "dirty.txt": "a\n", "gone.txt": "a\n", "back.txt": "a\n", "same.txt": "a\n", "committed.txt": "a\n"})
+	writeFile(t, p.dir, "dirty.txt", "mine\n")
+	writeFile(t, p.dir, "same.txt", "mine\n")
+	writeFile(t, p.dir, "back.txt", "mine\n")
+	writeFile(t, p.dir, "untracked.txt", "mine\n")
+	r, err := Open(t.Context(), p.opt, p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := r.Moment(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.ChangedSince(t.Context(), before); err != nil || len(got) != 0 {
+		t.Errorf("nothing was done: %q, %v", got, err)
+	}
+	writeFile(t, p.dir, "clean.txt", "b\n")
+	writeFile(t, p.dir, "dirty.txt", "b\n")
+	writeFile(t, p.dir, "back.txt", "a\n")
+	writeFile(t, p.dir, "sub/new.txt", "b\n")
+	writeFile(t, p.dir, "committed.txt", "b\n")
+	if err := os.Remove(filepath.Join(p.dir, "gone.txt")); err != nil {
+		t.Fatal(err)
+	}
+	p.git("commit", "-q", "-m", "work", "committed.txt", "same.txt")
+	got, err := r.ChangedSince(t.Context(), before)
+	want := []string{"back.txt", "clean.txt", "committed.txt", "dirty.txt", "gone.txt", "sub/new.txt"}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}

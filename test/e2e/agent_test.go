@@ -588,12 +588,13 @@ func TestAgentKeepsWork(t *testing.T) {
 	}
 }
 
-// B11: one event of 12 MB costs nothing but its size.
+// B11: one event of 12 MB costs nothing but its size. In place, too, git says what the shell wrote.
 func TestAgentLongEvent(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("0123456789abcde\n", 12<<16)
 	task := strings.Repeat("task text ", 15_000) // B04: longer than an argument may be, and than a pipe holds
-	b := backend.New(t, tools(backend.Tool{Name: "Write", Input: map[string]any{"file_path": "big.txt", "content": long}}), backend.Turn{Text: "written"})
+	b := backend.New(t, tools(backend.Tool{Name: "Write", Input: map[string]any{"file_path": "big.txt", "content": long}}),
+		tools(backend.Tool{Name: "Bash", Input: map[string]any{"command": "echo x > by-shell.txt", "description": "write"}}), backend.Turn{Text: "written"})
 	b.Window = 64 << 20
 	u := newAgentUser(t, b, map[string]string{"x.txt": "x\n"}, "")
 	s := u.serve()
@@ -601,6 +602,9 @@ func TestAgentLongEvent(t *testing.T) {
 	s.close()
 	if got := u.file("big.txt"); len(got) != len(long) || !strings.HasPrefix(out, "done") {
 		t.Errorf("%d bytes\n%s", len(got), out)
+	}
+	if !strings.Contains(out, "by-shell.txt") {
+		t.Errorf("what the shell wrote is not named: %s", out)
 	}
 	if !strings.Contains(b.Main()[0].Text(), task) {
 		t.Error("the task did not arrive whole")
