@@ -361,7 +361,11 @@ func TestAgentCallEnds(t *testing.T) {
 		id := ""
 		u.eventually(func() bool {
 			id, _, _ = strings.Cut(u.must(0, "jobs", "list"), " ")
-			return strings.HasPrefix(id, "j") && strings.Contains(u.job(id).Progress, "Bash touch")
+			if !strings.HasPrefix(id, "j") {
+				return false
+			}
+			job := u.job(id) // the newest; for a moment that is still the one before
+			return job.State == "running" && strings.Contains(job.Progress, "Bash touch")
 		})
 		tc.end(s)
 		if tc.want == "cancelled" {
