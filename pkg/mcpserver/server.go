@@ -149,7 +149,9 @@ const exitGrace = 80 * time.Millisecond
 // Serve speaks MCP on in and out until in ends or ctx is done. Then all children are killed at once,
 // and Serve returns within exitGrace whatever handlers do.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+	// The calls must see why they end: with the session, not by their caller. So ctx's own end does not reach them.
+	session := ctx
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(session))
 	defer cancel(nil)
 	s.out = &output{w: out}
 	end := func() {
@@ -166,9 +168,16 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		result <- stdio.Listen(ctx, &watchedInput{in: bufio.NewReaderSize(in, 64<<10), book: s.book, onEnd: end}, s.out)
 	}()
 	var err error
+	ended := ctx.Done()
 	select {
 	case err = <-result:
-	case <-ctx.Done():
+	case <-session.Done():
+		end()
+		select {
+		case err = <-result:
+		case <-time.After(exitGrace):
+		}
+	case <-ended:
 		end()
 		select {
 		case err = <-result:
