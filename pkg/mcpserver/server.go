@@ -167,18 +167,12 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	go func() {
 		result <- stdio.Listen(ctx, &watchedInput{in: bufio.NewReaderSize(in, 64<<10), book: s.book, onEnd: end}, s.out)
 	}()
+	stop := context.AfterFunc(session, end)
+	defer stop()
 	var err error
-	ended := ctx.Done()
 	select {
 	case err = <-result:
-	case <-session.Done():
-		end()
-		select {
-		case err = <-result:
-		case <-time.After(exitGrace):
-		}
-	case <-ended:
-		end()
+	case <-ctx.Done():
 		select {
 		case err = <-result:
 		case <-time.After(exitGrace):
