@@ -239,6 +239,7 @@ func (c *call) budget(m llm.Choice) int {
 func (w *work) consider(ctx context.Context, m llm.Choice, r reply) (finding, bool, error) {
 	c := w.c
 	a := Attempt{N: w.attempt, Model: m.Model, Kind: r.turn.kind, Temperature: r.turn.temperature}
+	a.cost(r.ans)
 	start := time.Now()
 	defer func() {
 		a.MS = time.Since(start).Milliseconds()

@@ -48,6 +48,7 @@ func (c *call) task() string {
 	}
 	b.WriteString(" Use the standard library and what the project has; nothing else is installed.")
 	c.prompt = b.String()
+	c.res.PromptHash = sum(system + "\x00" + c.prompt)
 	return c.prompt
 }
 

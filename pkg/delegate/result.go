@@ -31,6 +31,17 @@ type Attempt struct {
 	Total       int     `json:"total"`
 	Facts       []Fact  `json:"facts,omitempty"`
 	MS          int64   `json:"ms"` // of parsing and gate
+	// What the answer cost: tokens, and milliseconds of the exchange and of waiting for a free slot before it.
+	InTok     int   `json:"in_tok"`
+	OutTok    int   `json:"out_tok"`
+	CachedTok int   `json:"cached_tok"`
+	CallMS    int64 `json:"call_ms"`
+	WaitMS    int64 `json:"wait_ms"`
+}
+
+func (a *Attempt) cost(ans *llm.Answer) {
+	a.InTok, a.OutTok, a.CachedTok = ans.Usage.Prompt, ans.Usage.Completion, ans.Usage.Cached
+	a.CallMS, a.WaitMS = ans.Duration.Milliseconds(), ans.Waited.Milliseconds()
 }
 
 // String is the attempt in one line.
@@ -68,7 +79,8 @@ type Result struct {
 	InTok      int               `json:"in_tok"`
 	OutTok     int               `json:"out_tok"`
 	CachedTok  int               `json:"cached_tok"`
-	Calls      int               `json:"calls"` // of the model
+	Calls      int               `json:"calls"`                 // of the model
+	PromptHash string            `json:"prompt_hash,omitempty"` // of the first two messages, which all turns share
 	MS         int64             `json:"ms"`
 	ModelMS    int64             `json:"model_ms"` // summed over calls
 	GateMS     int64             `json:"gate_ms"`
