@@ -226,14 +226,19 @@ func (d *chatDecoder) end() error {
 	return nil
 }
 
-// chatUsage counts the way the client does: cached tokens are no part of input_tokens.
+// chatUsage counts the way the client does: cached tokens are no part of input_tokens. A server that does not tell
+// them is not made to say that there were none.
 func chatUsage(u string) string {
 	if u == "" {
 		return "{}"
 	}
-	prompt, cached := gjson.Get(u, "prompt_tokens").Int(), gjson.Get(u, "prompt_tokens_details.cached_tokens").Int()
-	cached = min(cached, prompt)
-	return `{"input_tokens":` + strconv.FormatInt(prompt-cached, 10) + `,"cache_read_input_tokens":` + strconv.FormatInt(cached, 10) +
+	prompt, read, cached := gjson.Get(u, "prompt_tokens").Int(), "", gjson.Get(u, "prompt_tokens_details.cached_tokens")
+	if cached.Type == gjson.Number {
+		n := min(cached.Int(), prompt)
+		prompt -= n
+		read = `,"cache_read_input_tokens":` + strconv.FormatInt(n, 10)
+	}
+	return `{"input_tokens":` + strconv.FormatInt(prompt, 10) + read +
 		`,"output_tokens":` + strconv.FormatInt(gjson.Get(u, "completion_tokens").Int(), 10) + `}`
 }
 

@@ -32,13 +32,16 @@ const (
 	ClientGone  Outcome = "client_gone"  // the client left, the server's work was cancelled
 )
 
-// Usage is what a request cost, in tokens. Input does not include Cached.
+// Usage is what a request cost, in tokens. Input does not include Cached, where the server tells them apart.
 type Usage struct {
 	Input     int  `json:"input"`
 	Cached    int  `json:"cached"`
 	Written   int  `json:"written,omitempty"` // newly written to a cache, where the server tells
 	Output    int  `json:"output"`
 	Estimated bool `json:"estimated,omitempty"` // some of it is our estimate
+	// CacheUnknown says that the server does not tell what came from its cache (Ollama never does): Cached is then 0
+	// without meaning that nothing did.
+	CacheUnknown bool `json:"cache_unknown,omitempty"`
 }
 
 // Record is one line of requests.jsonl.
@@ -84,9 +87,15 @@ func (r *Record) use(start, delta string, req *request) {
 	r.Usage.Cached = int(gjson.Get(last, "cache_read_input_tokens").Int())
 	r.Usage.Written = int(gjson.Get(last, "cache_creation_input_tokens").Int())
 	r.Usage.Output += int(gjson.Get(delta, "output_tokens").Int())
+	r.Usage.CacheUnknown = !tellsCache(start) && !tellsCache(delta)
 	if promptTokens(last) == 0 {
 		r.Usage.Input, r.Usage.Estimated = req.tokens, true
 	}
+}
+
+// tellsCache tells whether a usage object says what came from the server's cache.
+func tellsCache(usage string) bool {
+	return gjson.Get(usage, "cache_read_input_tokens").Type == gjson.Number
 }
 
 // Total is the whole prompt in tokens.
@@ -213,6 +222,7 @@ func (s *Summary) add(r Record) {
 	s.Usage.Written += r.Usage.Written
 	s.Usage.Output += r.Usage.Output
 	s.Usage.Estimated = s.Usage.Estimated || r.Usage.Estimated
+	s.Usage.CacheUnknown = s.Usage.CacheUnknown || r.Usage.CacheUnknown
 	s.Calls += r.Calls
 	s.Converted += r.Converted
 	s.Forced += r.Forced

@@ -597,7 +597,7 @@ func TestRecord(t *testing.T) {
 	want := Record{
 		Time: got.Time, ID: got.ID, FirstMS: got.FirstMS, TotalMS: got.TotalMS, Prompt: got.Prompt,
 		Path: "/v1/messages", Route: RouteNative, Model: "m", Stream: true, Status: 200, Outcome: Answered, BytesIn: len(body), BytesUp: len(body),
-		BytesOut: int64(len(stream)), Messages: 1, Tools: 1, Usage: Usage{Input: 10, Output: 5}, Stop: "end_turn", Asks: 1,
+		BytesOut: int64(len(stream)), Messages: 1, Tools: 1, Usage: Usage{Input: 10, Output: 5, CacheUnknown: true}, Stop: "end_turn", Asks: 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
