@@ -197,7 +197,7 @@ func launch(ctx context.Context, d *Deps, h *jobs.Handle, req Request) (jobs.Job
 		argv = append(argv, "--config", req.Config)
 	}
 	argv = append(argv, "supervise", h.ID())
-	env := proc.CleanEnv(d.Env)
+	env := proc.OwnEnv(d.Env)
 	if req.Attached {
 		p, err := d.Children.Start(context.WithoutCancel(ctx), proc.Spec{Argv: argv, Env: env, Dir: req.Dir})
 		if err != nil {

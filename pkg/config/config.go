@@ -59,6 +59,7 @@ type Endpoint struct {
 	Notes       string            `cfg:"notes" doc:"free text shown with the endpoint"`
 	Headers     map[string]Secret `cfg:"headers" doc:"extra HTTP headers"`
 	APIKey      Secret            `cfg:"api_key" doc:"sent as bearer token or x-api-key"`
+	APIKeyEnv   string            `cfg:"api_key_env" kind:"keyvar" doc:"variable that holds the key instead: LEGWORK_API_KEY (the plugin's option) or LEGWORK_API_KEY_WORD"`
 	Env         map[string]Secret `cfg:"env" doc:"extra environment of agent sessions on this endpoint"`
 	Concurrency int               `cfg:"concurrency" min:"0" max:"1024" tune:"yes" doc:"requests in flight; 0 = the server's own slots, else 4"`
 }

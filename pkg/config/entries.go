@@ -89,7 +89,7 @@ func (m *merger) setBaseURL(e *Endpoint, f *field, path string, v *yaml.Node) {
 	if !m.field(reflect.ValueOf(e).Elem(), f, path+".base_url", v) || old == "" || sameHost(old, e.BaseURL) {
 		return
 	}
-	if e.APIKey == "" && len(e.Headers) == 0 && len(e.Env) == 0 {
+	if e.APIKey == "" && e.APIKeyEnv == "" && len(e.Headers) == 0 && len(e.Env) == 0 {
 		return
 	}
 	m.dropCredentials(e, path)
@@ -98,9 +98,9 @@ func (m *merger) setBaseURL(e *Endpoint, f *field, path string, v *yaml.Node) {
 
 // dropCredentials forgets what must not travel to a host it was not meant for.
 func (m *merger) dropCredentials(e *Endpoint, path string) {
-	e.APIKey, e.Headers, e.Env = "", nil, nil
+	e.APIKey, e.APIKeyEnv, e.Headers, e.Env = "", "", nil, nil
 	for k := range m.cfg.origins {
-		for _, f := range []string{".api_key", ".headers", ".env"} {
+		for _, f := range []string{".api_key", ".api_key_env", ".headers", ".env"} {
 			if k == path+f || strings.HasPrefix(k, path+f+".") {
 				delete(m.cfg.origins, k)
 			}
@@ -147,6 +147,7 @@ func (m *merger) finish() {
 		m.warn(path, m.cfg.origins[path], "not used: it has no valid base_url")
 		return true
 	})
+	m.keysFromEnv()
 	var names []string
 	for _, e := range m.cfg.Servers() {
 		names = append(names, e.Name)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,17 +16,17 @@ var reserved = map[string]bool{
 
 // environment applies LEGWORK_<KEY>, the last layer. An empty variable counts as not set: plugin managers hand
 // empty ones over for options nobody filled in.
-func (m *merger) environment(env environment) {
+func (m *merger) environment() {
 	m.src, m.project = &source{}, nil
 	var names []string
-	for k, v := range env.vars {
-		if strings.HasPrefix(k, "LEGWORK_") && v != "" && !reserved[k] && !strings.HasPrefix(k, "LEGWORK_TEST_") {
+	for k, v := range m.env.vars {
+		if strings.HasPrefix(k, "LEGWORK_") && v != "" && !reserved[k] && !isKeyVar(k) && !strings.HasPrefix(k, "LEGWORK_TEST_") {
 			names = append(names, k)
 		}
 	}
 	slices.Sort(names) // the order of a process environment means nothing; base_url must not depend on it
 	for _, name := range names {
-		m.variable(name, env.vars[name])
+		m.variable(name, m.env.vars[name])
 	}
 }
 
@@ -99,4 +100,41 @@ func (m *merger) envModel(name string, o Origin) *Model {
 		m.cfg.origins["models."+m.cfg.Models[i].Name] = o
 	}
 	return &m.cfg.Models[i]
+}
+
+// keyVar is the variable in which the plugin hands over the key that Claude Code keeps; others add a word to it.
+const keyVar = "LEGWORK_API_KEY"
+
+// isKeyVar is true for the variables that api_key_env may name. No others: a key meant for another program must not
+// be sent to a model server because a setting names it.
+func isKeyVar(name string) bool {
+	word, ok := strings.CutPrefix(name, keyVar)
+	return ok && (word == "" || len(word) > 1 && word[0] == '_' && envWord(word) == word && word == strings.ToUpper(word))
+}
+
+func keyVarFrom(s string) (any, error) {
+	if s = strings.TrimSpace(s); s != "" && !isKeyVar(s) {
+		return nil, fmt.Errorf("%s is not the name of a variable for keys: %s, or that and a word, as in %s_GPU", clip(s), keyVar, keyVar)
+	}
+	return s, nil
+}
+
+// keysFromEnv fetches the keys that endpoints name by variable. A key of the endpoint's own wins; a variable that is not
+// set here is no mistake, because only the server that Claude Code starts is given the plugin's.
+func (m *merger) keysFromEnv() {
+	for i := range m.cfg.Endpoints {
+		e := &m.cfg.Endpoints[i]
+		value := m.env.get(e.APIKeyEnv)
+		if e.APIKeyEnv == "" || e.APIKey != "" || value == "" {
+			continue
+		}
+		path, o := "endpoints."+e.Name+".api_key", Origin{Env: e.APIKeyEnv}
+		key, err := secretFrom(value)
+		if err != nil {
+			m.warn(path, o, "not used: %v", err)
+			continue
+		}
+		e.APIKey = key.(Secret)
+		m.cfg.origins[path] = o
+	}
 }

@@ -139,7 +139,7 @@ func merge(lay layout, layers []layer) *Config {
 	cfg.origins = map[string]Origin{}
 	cfg.UserFile, cfg.UserSidecar = lay.userFile(), lay.userSidecar()
 	cfg.Project = Project{Root: lay.root, Sidecar: lay.sidecar()}
-	m := &merger{schema: s, cfg: &cfg}
+	m := &merger{schema: s, cfg: &cfg, env: lay.env}
 	if lay.userErr != nil {
 		m.warn("", Origin{}, "the user's settings are not read: %v", lay.userErr)
 	}
@@ -149,7 +149,7 @@ func merge(lay layout, layers []layer) *Config {
 			cfg.Project.Files = append(cfg.Project.Files, *l.project)
 		}
 	}
-	m.environment(lay.env)
+	m.environment()
 	m.finish()
 	cfg.redact = sync.OnceValue(func() *strings.Replacer { return newRedactor(&cfg) })
 	return &cfg
@@ -173,6 +173,7 @@ type merger struct {
 	cfg     *Config
 	src     *source
 	project *ProjectFile
+	env     environment
 	dropped int // warnings over the limit
 }
 

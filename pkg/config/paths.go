@@ -28,7 +28,26 @@ func newEnvironment(env []string) environment {
 			e.vars[e.fold(k)] = v
 		}
 	}
+	e.takeOptions()
 	return e
+}
+
+// pluginOptions are the variables in which the plugin's manifest hands over what Claude Code keeps of the plugin's
+// options, and those they stand for. Names of their own, because an option nobody filled in is handed over empty and
+// would hide what the user exported.
+var pluginOptions = map[string]string{
+	"LEGWORK_OPTION_API_KEY":        keyVar,
+	"LEGWORK_OPTION_BRAVE_API_KEY":  "LEGWORK_RESEARCH_BRAVE_API_KEY",
+	"LEGWORK_OPTION_TAVILY_API_KEY": "LEGWORK_RESEARCH_TAVILY_API_KEY",
+}
+
+func (e environment) takeOptions() {
+	for option, name := range pluginOptions {
+		if v := e.vars[option]; v != "" && !isReference(v) && e.vars[name] == "" { // a client that does not know options hands over ${…}
+			e.vars[name] = v
+		}
+		delete(e.vars, option)
+	}
 }
 
 // fold makes names comparable: Windows ignores the case of variable names.

@@ -24,9 +24,10 @@ const (
 	kindURLs // several, in one text
 	kindBackend
 	kindKeepAlive
+	kindKeyVar // name of a variable with a key
 )
 
-var kindNames = [...]string{"text", "text", "number", "yes/no", "duration", "size", "list", "list", "secret", "map", "URL", "URLs", "text", "duration"}
+var kindNames = [...]string{"text", "text", "number", "yes/no", "duration", "size", "list", "list", "secret", "map", "URL", "URLs", "text", "duration", "text"}
 
 // field is one key of the schema, made from a struct field and its tags.
 type field struct {
@@ -140,7 +141,7 @@ func newField(sf reflect.StructField, prefix string) *field {
 	return f
 }
 
-var taggedKinds = map[string]kind{"url": kindURL, "urls": kindURLs, "backend": kindBackend, "keepalive": kindKeepAlive, "relpaths": kindPaths}
+var taggedKinds = map[string]kind{"url": kindURL, "urls": kindURLs, "backend": kindBackend, "keepalive": kindKeepAlive, "keyvar": kindKeyVar, "relpaths": kindPaths}
 
 func kindOf(sf reflect.StructField) kind {
 	if k, ok := taggedKinds[sf.Tag.Get("kind")]; ok {

@@ -92,7 +92,7 @@ func RegisterModel(ctx context.Context, opts Options, scope Scope, mod Model) (A
 
 func endpointValues(e Endpoint) map[string]any {
 	v := map[string]any{
-		"base_url": e.BaseURL, "backend": e.Backend, "host": e.Host, "notes": e.Notes, "api_key": e.APIKey,
+		"base_url": e.BaseURL, "backend": e.Backend, "host": e.Host, "notes": e.Notes, "api_key": e.APIKey, "api_key_env": e.APIKeyEnv,
 		"headers": e.Headers, "env": e.Env, "concurrency": e.Concurrency,
 	}
 	return dropZero(v)

@@ -237,7 +237,7 @@ func (s *sidecar) leaveCredentials(e edit, edits []edit) []string {
 		return nil
 	}
 	var out []string
-	for _, key := range []string{"api_key", "headers", "env"} {
+	for _, key := range []string{"api_key", "api_key_env", "headers", "env"} {
 		path := []string{"endpoints", e.path[1], key}
 		anew := false
 		for _, other := range edits {

@@ -51,6 +51,8 @@ func (f *field) fromText(s string) (any, error) {
 		return backendFrom(s)
 	case kindKeepAlive:
 		return keepAliveFrom(s)
+	case kindKeyVar:
+		return keyVarFrom(s)
 	}
 	if len(f.enum) > 0 {
 		return f.wordFrom(s)

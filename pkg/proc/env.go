@@ -19,9 +19,15 @@ func gitLocation() []string {
 	}
 }
 
-// CleanEnv returns a copy of env for a child: git's location variables are gone and git never asks on a terminal
-// (GIT_TERMINAL_PROMPT=0). Later duplicates win, as the kernel's users expect.
+// CleanEnv returns a copy of env for a child: git's location variables are gone, git never asks on a terminal
+// (GIT_TERMINAL_PROMPT=0), and the keys that were handed to legwork are not handed on, because what a command prints is
+// kept on disk. Later duplicates win, as the kernel's users expect.
 func CleanEnv(env []string) []string {
+	return slices.DeleteFunc(OwnEnv(env), isKey)
+}
+
+// OwnEnv is CleanEnv for another process of legwork: it keeps legwork's keys.
+func OwnEnv(env []string) []string {
 	drop := gitLocation()
 	out := make([]string, 0, len(env)+2)
 	for _, kv := range env {
@@ -30,6 +36,14 @@ func CleanEnv(env []string) []string {
 		}
 	}
 	return SetEnv(out, "GIT_TERMINAL_PROMPT", "0")
+}
+
+// isKey recognises the variables that hold legwork's own keys: LEGWORK_API_KEY…, LEGWORK_…_API_KEY, and what the client
+// hands to hooks of a plugin's options.
+func isKey(kv string) bool {
+	name, _, _ := strings.Cut(strings.ToUpper(kv), "=")
+	return strings.HasPrefix(name, "LEGWORK_API_KEY") || strings.HasPrefix(name, "CLAUDE_PLUGIN_OPTION_") ||
+		strings.HasPrefix(name, "LEGWORK_") && strings.HasSuffix(name, "_API_KEY")
 }
 
 // SetEnv sets name in env, replacing every earlier value, and returns the result.
