@@ -13,8 +13,8 @@ import (
 
 func benchCommand() *command {
 	return &command{
-		name: "bench", short: "Measure the reader against sets with known answers.",
-		subs: []*command{benchDigest(), benchEvidence(), benchExtract(), benchOffload()},
+		name: "bench", short: "Measure models, and legwork itself, against sets with known answers.",
+		subs: []*command{benchCheck(), benchDigest(), benchEvidence(), benchExtract(), benchOffload()},
 	}
 }
 
