@@ -37,6 +37,7 @@ type Config struct {
 	Store    Store    `cfg:"store"`
 	AutoUse  []string `cfg:"auto_use" default:"offload, research" enum:"offload,offload_files,research,delegate,run_agent,local_complete" tune:"yes" doc:"tools Claude is told to use on its own"`
 	Shrink   Shrink   `cfg:"shrink" short:"mode"`
+	Stats    Stats    `cfg:"stats"`
 
 	// Project says what the project contributes and whether it is trusted.
 	Project Project
@@ -156,6 +157,17 @@ type Shrink struct {
 	Mode   string   `cfg:"mode" default:"safe" enum:"off,safe,on" tune:"yes" doc:"off, safe (only when sure) or on"`
 	Above  int      `cfg:"above" default:"6000" min:"500" max:"10000000" tune:"yes" doc:"characters below which nothing is shortened"`
 	Except []string `cfg:"except" tune:"yes" doc:"commands never touched, as patterns"`
+}
+
+// Stats are the assumptions of the savings estimate. Prices are in that of an uncached input token of Claude's.
+type Stats struct {
+	CacheWrite   float64 `cfg:"cache_write" default:"1.25" min:"0" max:"1000" doc:"price of a token that enters Claude's cache, in uncached input tokens"`
+	CacheRead    float64 `cfg:"cache_read" default:"0.1" min:"0" max:"1000" doc:"price of a token read from the cache"`
+	Output       float64 `cfg:"output" default:"5" min:"0" max:"1000" doc:"price of a token Claude writes"`
+	LaterTurns   float64 `cfg:"later_turns" default:"10" min:"0" max:"10000" doc:"turns of a session after a call, each of which reads its answer again"`
+	Turns        float64 `cfg:"turns" default:"50" min:"1" max:"10000" doc:"turns of a whole session"`
+	PrefixTokens int     `cfg:"prefix_tokens" default:"0" min:"0" max:"100000" doc:"our share of every request, in tokens; 0 = counted from the tools and texts as they are"`
+	SearchCost   float64 `cfg:"search_cost" default:"1800" min:"0" max:"1000000" doc:"paid once by a session that uses a tool which is not in auto_use"`
 }
 
 // Project is the project layer as it was found.

@@ -61,6 +61,7 @@ agent:    {claude: "", tools: lean, verify_attempts: 3}
 store:    {raw_max: 500MB, raw_age: 7d, worktree_age: 24h, ledger: true}
 auto_use: [offload, research]
 shrink:   {mode: safe, above: 6000, except: []}
+stats:    {cache_write: 1.25, cache_read: 0.1, output: 5, later_turns: 10, turns: 50, prefix_tokens: 0, search_cost: 1800}
 `)
 	cfg := w.load()
 	noWarnings(t, cfg)
@@ -209,6 +210,10 @@ func TestBadValuesAreNotUsed(t *testing.T) {
 		{"llm: {idle_timeout: soon}", "llm.idle_timeout", "90s"},
 		{"llm: {idle_timeout: -5m}", "llm.idle_timeout", "out of range"},
 		{"llm: {num_ctx: many}", "llm.num_ctx", "not a whole number"},
+		{"stats: {output: much}", "stats.output", "not a number"},
+		{"stats: {output: .nan}", "stats.output", "not a number"},
+		{"stats: {output: -1}", "stats.output", "out of range: 0 to 1000"},
+		{"stats: {output: .inf}", "stats.output", ""},
 		{"llm: {num_ctx: 1.5}", "llm.num_ctx", "not a whole number"},
 		{"llm: {num_ctx: -1}", "llm.num_ctx", "out of range"},
 		{"llm: {num_ctx: 99999999999999999999}", "llm.num_ctx", "not a whole number"},

@@ -13,6 +13,7 @@ const (
 	kindText kind = iota
 	kindName      // one printable line, for names that end up in messages
 	kindNumber
+	kindDecimal
 	kindBool
 	kindDuration
 	kindBytes
@@ -27,7 +28,7 @@ const (
 	kindKeyVar // name of a variable with a key
 )
 
-var kindNames = [...]string{"text", "text", "number", "yes/no", "duration", "size", "list", "list", "secret", "map", "URL", "URLs", "text", "duration", "text"}
+var kindNames = [...]string{"text", "text", "number", "number", "yes/no", "duration", "size", "list", "list", "secret", "map", "URL", "URLs", "text", "duration", "text"}
 
 // field is one key of the schema, made from a struct field and its tags.
 type field struct {
@@ -160,6 +161,8 @@ func kindOf(sf reflect.StructField) kind {
 		return kindList
 	case "int":
 		return kindNumber
+	case "float64":
+		return kindDecimal
 	case "bool":
 		return kindBool
 	}

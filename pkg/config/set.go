@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -271,6 +272,12 @@ func (f *field) nodeFor(value any) (*yaml.Node, error) {
 	switch v := v.(type) {
 	case int:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(v)}, nil
+	case float64:
+		n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatFloat(v, 'f', -1, 64)}
+		if v != math.Trunc(v) {
+			n.Tag = "!!float"
+		}
+		return n, nil
 	case bool:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}, nil
 	case []string:

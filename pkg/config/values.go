@@ -37,6 +37,8 @@ func (f *field) fromText(s string) (any, error) {
 	switch f.kind {
 	case kindNumber:
 		return f.numberFrom(s)
+	case kindDecimal:
+		return f.decimalFrom(s)
 	case kindBool:
 		return boolFrom(s)
 	case kindDuration:
@@ -102,7 +104,7 @@ func (f *field) fromNode(n *yaml.Node) (any, error) {
 
 func (f *field) want() string {
 	switch f.kind {
-	case kindNumber:
+	case kindNumber, kindDecimal:
 		return "a number"
 	case kindBool:
 		return "true or false"
@@ -132,6 +134,19 @@ func (f *field) numberFrom(s string) (any, error) {
 		if n < lo || n > hi {
 			return nil, fmt.Errorf("%d is out of range: %d to %d", n, lo, hi)
 		}
+	}
+	return n, nil
+}
+
+func (f *field) decimalFrom(s string) (any, error) {
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(n) {
+		return nil, fmt.Errorf("%s is not a number", clip(s))
+	}
+	lo, _ := strconv.ParseFloat(f.min, 64)
+	hi, _ := strconv.ParseFloat(f.max, 64)
+	if n < lo || n > hi {
+		return nil, fmt.Errorf("%s is out of range: %s to %s", clip(s), f.min, f.max)
 	}
 	return n, nil
 }
