@@ -174,6 +174,9 @@ func (f *field) durationFrom(s string) (any, error) {
 	return d, nil
 }
 
+// ParseDuration reads a span the way settings are read: 90s, 10m, 24h, 7d, 2w. A bare number is an error.
+func ParseDuration(s string) (time.Duration, error) { return parseDuration(strings.TrimSpace(s)) }
+
 // parseDuration is [time.ParseDuration] with d and w as units. A bare number is refused rather than guessed:
 // older tools counted milliseconds in one place and seconds in another.
 func parseDuration(s string) (time.Duration, error) {
