@@ -138,7 +138,7 @@ func (a *app) benchGround(ctx context.Context, name string) (bench.Ground, func(
 
 // tidyBench removes what the runs left in the bench's state.
 func tidyBench(dir string) error {
-	for _, pattern := range []string{"repos", "worktrees", "delegates", "slots", "*/worktrees", "*/delegates"} {
+	for _, pattern := range []string{"repos", "worktrees", "delegates", "locks", "slots", "tokens", "*/*/worktrees", "*/*/delegates", "*/*/locks", "scripted"} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			return err
