@@ -1,10 +1,15 @@
 package shim
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -20,21 +25,27 @@ var toolJobScript = []string{
 	`", "`, "description", `" : "`, "append", `"}}`, "</tool_call>", "<|im_end|>", "@", "All", " done", "<|endoftext|>",
 }
 
-// afterThree makes a template end so that the second answer follows the third result.
-func afterThree(template, count string) string {
-	head, found := strings.CutSuffix(template, "<|im_start|>assistant\n{% endif -%}\n")
-	if found {
-		return head + "<|im_start|>assistant{{ '@' if " + count + " else '\\n' }}{% endif -%}\n"
-	}
-	head, _ = strings.CutSuffix(template, "<|im_start|>assistant\n")
-	return head + "<|im_start|>assistant{{ if " + count + " }}@{{ else }}\n{{ end }}"
+// jobWindow is the window in tokens. The client compacts early: its prompt of 12,500 bytes is too much for 30,000.
+const jobWindow = 40000
+
+// afterThree makes a llama-server's template end so that the second answer follows the third result.
+func afterThree(template string) string {
+	head, _ := strings.CutSuffix(template, "<|im_start|>assistant\n{% endif -%}\n")
+	return head + "<|im_start|>assistant{{ '@' if (messages | selectattr('role', 'equalto', 'tool') | list | length) >= 3 else '\\n' }}{% endif -%}\n"
 }
 
-// toolJob runs the job and checks what it did and how much of each prompt came from the server's cache.
-func toolJob(t *testing.T, target Target, cached bool) {
+// afterThreeOllama is the same for Ollama's templates, which cannot add: a text grows by one letter for each result.
+func afterThreeOllama(template string) string {
+	head, _ := strings.CutSuffix(template, "<|im_start|>assistant\n")
+	return `{{ $seen := "" }}{{ range .Messages }}{{ if eq .Role "tool" }}{{ $seen = print $seen "x" }}{{ end }}{{ end }}` +
+		head + "<|im_start|>assistant{{ if ge (len $seen) 3 }}@{{ else }}\n{{ end }}"
+}
+
+// toolJob runs the job and checks what it did. It returns the job's records.
+func toolJob(t *testing.T, target Target) []Record {
 	t.Helper()
 	dir, rec := t.TempDir(), t.TempDir()
-	s, addr := serveShim(t, target, Options{RecordDir: rec, Full: true})
+	s, addr := serveShim(t, target, Options{RecordDir: rec, Full: true, FirstByte: 30 * time.Minute})
 	run := runClient(t, s.Env(addr), dir, "Append to the log three times.")
 	if run.exit != 0 || gjson.Get(run.result, "is_error").Bool() || !strings.Contains(gjson.Get(run.result, "result").Str, "All done") {
 		t.Errorf("exit %d, result %s", run.exit, clip(run.result, 1500))
@@ -42,49 +53,117 @@ func toolJob(t *testing.T, target Target, cached bool) {
 	if got, err := os.ReadFile(filepath.Join(dir, "log.txt")); err != nil || string(got) != "one\none\none\n" {
 		t.Errorf("log.txt %q %v", got, err)
 	}
-	for i, r := range records(t, rec) {
-		share := float64(r.Usage.Cached) / float64(max(r.Usage.Total(), 1))
-		t.Logf("turn %d: %d tokens, %.1f %% cached, first byte %.0f ms, changed %v", i+1, r.Usage.Total(), 100*share, r.FirstMS, r.Changed)
-		if cached && i > 0 && share < 0.9 {
+	recs := records(t, rec)
+	if len(recs) != 4 {
+		t.Errorf("%d requests, not three calls and an end", len(recs))
+	}
+	return recs
+}
+
+// prompt is one turn's prompt in tokens, and how much of it the server had in its cache.
+type prompt struct{ all, cached int }
+
+// checkReuse wants nine tenths of every prompt but the first from the cache, and most of the first where a job in
+// another directory went before.
+func checkReuse(t *testing.T, prompts []prompt, later bool) {
+	t.Helper()
+	for i, p := range prompts {
+		share, least := float64(p.cached)/float64(max(p.all, 1)), 0.9
+		t.Logf("turn %d: %d tokens, %d of them cached, %.1f %%", i+1, p.all, p.cached, 100*share)
+		switch {
+		case i == 0 && later:
+			least = 0.85
+		case i == 0:
+			least = 0
+		}
+		if share < least {
 			t.Errorf("turn %d: only %.0f %% of the prompt came from the cache", i+1, 100*share)
 		}
 	}
 }
 
-func TestRealLlamaServer(t *testing.T) {
+// needClient ends a test before it starts a server that it could not use.
+func needClient(t *testing.T) {
+	t.Helper()
+	if os.Getenv("LEGWORK_CLAUDE") == "" {
+		t.Skip("LEGWORK_CLAUDE does not name a Claude Code program")
+	}
+}
+
+func TestLiveToolJobLlamaServer(t *testing.T) {
+	needClient(t)
 	model := llmtest.WriteGGUF(t, t.TempDir(), llmtest.GGUF{Name: "job", Script: toolJobScript})
 	template := filepath.Join(t.TempDir(), "template.jinja")
-	text := afterThree(llmtest.GGUFTemplate, "(messages | selectattr('role', 'equalto', 'tool') | list | length) >= 3")
-	if err := os.WriteFile(template, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(template, []byte(afterThree(llmtest.GGUFTemplate)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server := llmtest.StartLlamaServer(t, model, "-c", "40000", "-np", "1", "--temp", "0", "--chat-template-file", template)
+	server := llmtest.StartLlamaServer(t, model, "-c", strconv.Itoa(jobWindow), "-np", "1", "--temp", "0", "--chat-template-file", template)
+	later := false // whether the server has seen a job already
 	for _, route := range []Route{RouteNative, RouteChat} {
 		t.Run(string(route), func(t *testing.T) {
-			toolJob(t, Target{BaseURL: server.URL, Kind: LlamaCPP, Route: route, Window: 40000, CountTokens: true}, true)
+			var prompts []prompt
+			for _, r := range toolJob(t, Target{BaseURL: server.URL, Kind: LlamaCPP, Route: route, Window: jobWindow, CountTokens: true}) {
+				prompts = append(prompts, prompt{r.Usage.Total(), r.Usage.Cached})
+			}
+			checkReuse(t, prompts, later)
+			later = true
 		})
 	}
 }
 
-func TestRealOllama(t *testing.T) {
-	model := llmtest.WriteGGUF(t, t.TempDir(), llmtest.GGUF{Name: "job", Script: toolJobScript})
+// slotLine is what Ollama's runner logs of each prompt when OLLAMA_DEBUG is set: how long it is and how much of it was
+// in the cache. Its API tells neither of the two apart.
+var slotLine = regexp.MustCompile(`msg="loading cache slot".* prompt=(\d+) used=(\d+) remaining=\d+`)
+
+func cachedPrompts(log string) []prompt {
+	var out []prompt
+	for _, m := range slotLine.FindAllStringSubmatch(log, -1) {
+		all, _ := strconv.Atoi(m[1])
+		used, _ := strconv.Atoi(m[2])
+		out = append(out, prompt{all, used})
+	}
+	return out
+}
+
+// The shim makes a variant of the model with the window it needs. Where there is no Ollama, `go install` makes one of
+// github.com/ollama/ollama@v0.17.4; its module leaves out the headers of nlohmann-json, stb and miniaudio (a stub will
+// do for the last). With CGO_CFLAGS and CGO_CXXFLAGS "-O3 -march=native" this test takes 14 s on one core; the plain
+// build has no vector instructions, and it takes 54.
+func TestLiveToolJobOllama(t *testing.T) {
+	needClient(t)
+	t.Setenv("OLLAMA_DEBUG", "1")
+	model := llmtest.WriteGGUF(t, t.TempDir(), llmtest.GGUF{Name: "plain", Script: toolJobScript, Context: 1 << 16})
 	server := llmtest.StartOllama(t, model)
-	target, err := EnsureWindow(t.Context(), Target{BaseURL: server.URL, Kind: Ollama, Route: RouteNative, Model: "job"}, 30000, Options{})
-	if err != nil {
+	o := ollama{newUpstream(Target{BaseURL: server.URL, Kind: Ollama}, Options{})}
+	create := fmt.Sprintf(`{"model":"job","from":"plain","template":%s,"parameters":{"temperature":0},"stream":false}`, quote(afterThreeOllama(llmtest.OllamaTemplate)))
+	if _, err := o.ask(t.Context(), http.MethodPost, "/api/create", create); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("model %s, window %d", target.Model, target.Window)
-	if target.Window < 30000 {
-		t.Errorf("window %d", target.Window)
-	}
-	// The model has one thing to say, so the job ends with its turns; every call must have run.
-	dir := t.TempDir()
-	s, addr := serveShim(t, target, Options{})
-	run := runClient(t, s.Env(addr), dir, "Append to the log.", "--max-turns", "3")
-	got, _ := os.ReadFile(filepath.Join(dir, "log.txt"))
-	sum := s.Summary()
-	t.Logf("log.txt %q, summary %+v", got, sum)
-	if gjson.Get(run.result, "terminal_reason").Str != "max_turns" || !strings.HasPrefix(string(got), "one\none\n") || sum.Usage.Input < 10000 {
-		t.Errorf("result %s", clip(run.result, 800))
+	o.up.client.CloseIdleConnections()
+	later := false // whether the server has seen a job already
+	for _, route := range []Route{RouteNative, RouteChat} {
+		t.Run(string(route), func(t *testing.T) {
+			target, err := EnsureWindow(t.Context(), Target{BaseURL: server.URL, Kind: Ollama, Route: route, Model: "job"}, jobWindow, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("model %s, window %d", target.Model, target.Window)
+			if target.Window != jobWindow {
+				t.Errorf("window %d", target.Window)
+			}
+			before := len(cachedPrompts(server.Log()))
+			recs := toolJob(t, target)
+			prompts := cachedPrompts(server.Log())[before:]
+			checkReuse(t, prompts, later)
+			later = true
+			if len(prompts) != len(recs) {
+				t.Fatalf("%d requests, but the server read %d prompts", len(recs), len(prompts))
+			}
+			for k, r := range recs {
+				if r.Usage.Total() != prompts[k].all || !r.Usage.CacheUnknown {
+					t.Errorf("turn %d: the server read %d tokens, the record says %+v", k+1, prompts[k].all, r.Usage)
+				}
+			}
+		})
 	}
 }
