@@ -80,7 +80,7 @@ func TestSessionStartIsIdleH05(t *testing.T) {
 func TestREADMETranscript(t *testing.T) {
 	posix(t)
 	text := string(repoFile(t, "README.md"))
-	_, block, found := strings.Cut(text, "```\n$ ./bin/legwork offload ")
+	_, block, found := strings.Cut(text, "```console\n$ ./bin/legwork offload ")
 	block, _, closed := strings.Cut(block, "\n```")
 	line, want, ok := strings.Cut(block, "\n")
 	m := regexp.MustCompile(`^--command '([^']*)' '([^']*)'$`).FindStringSubmatch(line)
