@@ -63,3 +63,22 @@ func Sweep(dir string) (int, error) {
 	}
 	return killed, nil
 }
+
+// LeftBehind lists the children of owners that are gone and that still run, as recorded in dir (Group.Dir). It only
+// looks; Sweep ends them.
+func LeftBehind(dir string) []Identity {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var left []Identity
+	for _, e := range entries {
+		first, second, _ := strings.Cut(e.Name(), "-")
+		owner, err1 := ParseIdentity(first)
+		child, err2 := ParseIdentity(second)
+		if err1 == nil && err2 == nil && !Alive(owner) && Alive(child) {
+			left = append(left, child)
+		}
+	}
+	return left
+}
