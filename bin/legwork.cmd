@@ -8,6 +8,7 @@ rem `mcp` and `hook` do not compile when any binary can be used; go's own cache 
 rem No brackets around a line with the arguments: one in an argument would close the block.
 setlocal EnableExtensions DisableDelayedExpansion
 if not defined LEGWORK_BIN goto :find
+if "%LEGWORK_BIN%"=="" goto :find
 set "LW_EXE=%LEGWORK_BIN%"
 if exist "%LW_EXE%" goto :run
 >&2 echo legwork: LEGWORK_BIN is %LEGWORK_BIN%, which is missing
@@ -61,7 +62,7 @@ set "CGO_ENABLED=0"
 pushd "%LW_ROOT%" || exit /b 1
 set "LW_FLAGS="
 if exist buildflags set /p LW_FLAGS=<buildflags
-go build -buildvcs=false -trimpath -ldflags "-s -w" %LW_FLAGS% -o "%LW_BUILD%" .\cmd\legwork 1>&2 <nul
+go build -buildvcs=false -trimpath -ldflags "-s -w -funcalign=16" %LW_FLAGS% -o "%LW_BUILD%" .\cmd\legwork 1>&2 <nul
 popd
 endlocal
 exit /b 0

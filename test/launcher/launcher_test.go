@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"legwork/packaging/release"
 )
 
 // project is a copy of what the launcher looks at, in a folder with blanks in its name.
@@ -85,6 +87,7 @@ func (p *project) prebuilt(mode os.FileMode) string {
 func (p *project) sources(text string) {
 	p.write("go.mod", "module legwork\n", 0o644)
 	p.write("go.sum", "", 0o644)
+	p.write("buildflags", "-tags=x\n", 0o644)
 	p.write("cmd/legwork/main.go", text, 0o644)
 	p.write("pkg/cli/cli.go", "package cli\n", 0o644)
 	p.write("pkg/cli/cli_test.go", "package cli\n", 0o644)
@@ -275,6 +278,71 @@ func TestInstalledWithoutPrebuiltIsBuilt(t *testing.T) {
 	p.want("built\n", "hook", "session-start")
 	if n := p.builds(); n != 1 {
 		t.Errorf("%d builds", n)
+	}
+}
+
+// A clone whose sources are those of the prebuilt binary compiles nothing; the first change does.
+func TestCloneOfARelease(t *testing.T) {
+	t.Parallel()
+	for _, sh := range shells(t) {
+		t.Run(filepath.Base(strings.Join(sh, " ")), func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, sh...)
+			p.toolchain()
+			p.clone("echo built")
+			p.prebuilt(0o644)
+			hash, err := release.HashSources(p.root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.write("bin/prebuilt/SOURCE", "version 1.2.3\ncommit 0\ngo go1.26.8\nsources "+hash+"\n", 0o644)
+			p.want("prebuilt\n<version>\n", "version")
+			p.want("prebuilt\n<mcp>\n", "mcp")
+			if n := p.builds(); n != 0 {
+				t.Errorf("%d builds", n)
+			}
+			p.clone("echo newer; exit 0")
+			soon := time.Now().Add(2 * time.Second)
+			if err := os.Chtimes(filepath.Join(p.root, "cmd/legwork/main.go"), soon, soon); err != nil {
+				t.Fatal(err)
+			}
+			p.want("newer\n", "version")
+		})
+	}
+}
+
+// Which binary is taken where. uname and sysctl say what they say on those machines.
+func TestPlatforms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ uname, translated, want string }{
+		{"Linux x86_64", "", "linux-amd64"},
+		{"Linux aarch64", "", "linux-arm64"}, // musl or glibc: the binary needs neither
+		{"Darwin arm64", "", "darwin-arm64"},
+		{"Darwin x86_64", "0", "darwin-amd64"},
+		{"Darwin x86_64", "1", "darwin-arm64"}, // a shell under Rosetta
+		{"MINGW64_NT-10.0-22631 x86_64", "", "windows-amd64.exe"},
+		{"MSYS_NT-10.0-26100-ARM64 aarch64", "", "windows-amd64.exe"},
+		{"FreeBSD amd64", "", ""},
+		{"Linux riscv64", "", ""},
+	} {
+		p := newProject(t)
+		for _, target := range release.AllTargets {
+			p.write("bin/prebuilt/"+target.File(), says(target.File()), 0o755)
+		}
+		stubs := filepath.Join(p.home, "stubs")
+		p.write(filepath.Join(stubs, "uname"), "#!/bin/sh\necho '"+c.uname+"'\n", 0o755)
+		p.write(filepath.Join(stubs, "sysctl"), "#!/bin/sh\necho '"+c.translated+"'\n", 0o755)
+		p.env[0] = "PATH=" + stubs + ":" + strings.TrimPrefix(p.env[0], "PATH=")
+		out, errs, code := p.run("mcp")
+		if c.want == "" {
+			if out != "" || code != 1 || !strings.Contains(errs, "there is no binary for ") {
+				t.Errorf("%s: %q, status %d, %q", c.uname, out, code, errs)
+			}
+			continue
+		}
+		if out != "legwork-"+c.want+"\n<mcp>\n" || code != 0 {
+			t.Errorf("%s: %q, status %d, %q", c.uname, out, code, errs)
+		}
 	}
 }
 
