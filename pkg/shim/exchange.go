@@ -214,7 +214,7 @@ func (x *exchange) force(ctx context.Context, p *repairer) {
 		x.n.add("second ask with a forced call brought none")
 		return
 	}
-	x.n.add("second ask with a forced call")
+	x.n.add("second ask with a forced call, because of " + strings.Join(x.rec.Unexecuted, "; "))
 	x.rec.Forced += calls
 	x.rec.Unexecuted = nil
 }

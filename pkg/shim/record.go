@@ -175,8 +175,10 @@ func (r *recorder) body(s string) any {
 // put writes one record. A full disk must not fail the job, so write errors are only returned for the log.
 func (r *recorder) put(rec Record, b *bodies) error {
 	rec.Error, rec.Suspect = r.mask(rec.Error), r.mask(rec.Suspect)
-	for i, what := range rec.Unexecuted {
-		rec.Unexecuted[i] = r.mask(what)
+	for _, list := range [][]string{rec.Unexecuted, rec.Changed} { // both may quote the model
+		for i, what := range list {
+			list[i] = r.mask(what)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

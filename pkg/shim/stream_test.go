@@ -255,24 +255,25 @@ func TestSecondAsk(t *testing.T) {
 		second answer
 		want   string
 		forced int
+		why    string
 	}{
-		{"invented tool name", textStream("end_turn", `{"name":"EditFile","arguments":{"path":"x"}}`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1},
-		{"broken JSON", textStream("end_turn", `{"name":"Edit","arguments":{"path":"x"`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1},
-		{"arguments as a plain string", textStream("end_turn", `{"name":"Edit","arguments":"ls"}`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1},
-		{"real call with broken JSON", toolStream("tool_use", "Edit", `{"path":"x`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1},
+		{"invented tool name", textStream("end_turn", `{"name":"EditFile","arguments":{"path":"x"}}`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1, "printed call: no tool is called EditFile"},
+		{"broken JSON", textStream("end_turn", `{"name":"Edit","arguments":{"path":"x"`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1, "printed call: its JSON is broken"},
+		{"arguments as a plain string", textStream("end_turn", `{"name":"Edit","arguments":"ls"}`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1, "printed call: its arguments are a plain string"},
+		{"real call with broken JSON", toolStream("tool_use", "Edit", `{"path":"x`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1, "Edit: its JSON is broken"},
 		{
 			"a call behind prose", textStream("end_turn", "I edit it:\n```json\n", `{"name":"Edit","arguments":{"path":"x"}}`, "\n```"),
 			answer{json: forced},
-			"[text:I edit it:\n```json\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "\n``` " + `tool:Edit{"path":"right"}] tool_use`, 1,
+			"[text:I edit it:\n```json\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "\n``` " + `tool:Edit{"path":"right"}] tool_use`, 1, "a call at the end of a longer text",
 		},
 		{
 			"two calls in one text", textStream("end_turn", "<tool_call>\n", `{"name":"Edit","arguments":{"path":"x"}}`, "</tool_call>\n<tool_call>\n", `{"name":"Edit","arguments":{"path":"y"}}`, "</tool_call>"),
 			answer{json: forced},
-			"[text:<tool_call>\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "</tool_call>\n<tool_call>\n" + `{"name":"Edit","arguments":{"path":"y"}}` + "</tool_call> " + `tool:Edit{"path":"right"}] tool_use`, 1,
+			"[text:<tool_call>\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "</tool_call>\n<tool_call>\n" + `{"name":"Edit","arguments":{"path":"y"}}` + "</tool_call> " + `tool:Edit{"path":"right"}] tool_use`, 1, "a call at the end of a longer text",
 		},
-		{"the second is text again", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{json: `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"no"}],"stop_reason":"end_turn","usage":{}}`}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0},
-		{"the second fails", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{status: 500, json: `{}`}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0},
-		{"the second does not fit either", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{json: strings.Replace(forced, `"path":"right"`, `"line":1`, 1)}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0},
+		{"the second is text again", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{json: `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"no"}],"stop_reason":"end_turn","usage":{}}`}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0, ""},
+		{"the second fails", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{status: 500, json: `{}`}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0, ""},
+		{"the second does not fit either", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{json: strings.Replace(forced, `"path":"right"`, `"line":1`, 1)}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0, ""},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -288,6 +289,9 @@ func TestSecondAsk(t *testing.T) {
 			rec := r.record(t, 0)
 			if rec.Forced != row.forced || rec.Asks != 2 || (row.forced == 0) != (len(rec.Unexecuted) > 0) {
 				t.Errorf("record %+v", rec)
+			}
+			if changed := strings.Join(rec.Changed, "\n"); row.forced > 0 && !strings.Contains(changed, "second ask with a forced call, because of "+row.why) {
+				t.Errorf("the record does not say why: %s", changed)
 			}
 		})
 	}
@@ -634,6 +638,19 @@ func TestRecordsMaskSecrets(t *testing.T) {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
 			t.Errorf("%s: mode %v %v", name, info.Mode(), err)
 		}
+	}
+}
+
+// What the record quotes of the model is masked too.
+func TestNotesMaskSecrets(t *testing.T) {
+	t.Parallel()
+	key := "sk-ant-REDACTED"
+	forced := `{"id":"msg_9","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t","name":"Edit","input":{"path":"right"}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":7}}`
+	r := newRig(t, newFake(t, answer{chunks: textStream("end_turn", `{"name":`+quote(key)+`,"arguments":{}}`)}, answer{json: forced}), nil)
+	r.post(t, ask("")).message(t)
+	rec := r.record(t, 0)
+	if changed := strings.Join(rec.Changed, "\n"); rec.Forced != 1 || !strings.Contains(changed, "no tool is called ***") || strings.Contains(changed, key) {
+		t.Errorf("record %+v", rec)
 	}
 }
 
