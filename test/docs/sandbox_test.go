@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -103,7 +104,8 @@ func newSandbox(t *testing.T) *sandbox {
 	return s
 }
 
-// unpack makes the project of testdata and the examples; what the model will answer is returned by file.
+// unpack makes the project of testdata, with what a clone of ours has that commands name; what the model will answer
+// is returned by file.
 func (s *sandbox) unpack() map[string]string {
 	s.t.Helper()
 	ar, err := txtar.ParseFile("testdata/project.txtar")
@@ -118,8 +120,10 @@ func (s *sandbox) unpack() map[string]string {
 		}
 		s.write(filepath.Join(s.dir, filepath.FromSlash(f.Name)), string(f.Data))
 	}
-	if err := os.CopyFS(filepath.Join(s.dir, "examples"), os.DirFS(filepath.Join(root, "examples"))); err != nil {
-		s.t.Fatal(err)
+	for _, dir := range []string{"examples", "bench/tasks", "bench/evidence"} {
+		if err := os.CopyFS(filepath.Join(s.dir, dir), os.DirFS(filepath.Join(root, dir))); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 	return gold
 }
@@ -200,12 +204,34 @@ func (s *sandbox) newest(list string) string {
 	return entries[0].ID
 }
 
-// leave ends what the commands may have left working.
+// leave ends what the commands may have left working, and looks whether all they left is described.
 func (s *sandbox) leave() {
+	s.described()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s.swap = nil
 	_ = s.command(ctx, `for j in $(legwork -q jobs list --json | grep -o '"id": "[^"]*"' | cut -d'"' -f4); do legwork -q jobs cancel "$j"; done >/dev/null 2>&1`).Run()
+}
+
+// described: everything in the state folder stands in the table of docs/architecture.md.
+func (s *sandbox) described() {
+	entries, err := os.ReadDir(filepath.Join(s.home, ".local/state/legwork"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.t.Error(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
+	if err != nil {
+		s.t.Error(err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() {
+			name += "/"
+		}
+		if filepath.Ext(name) != ".lock" && !strings.Contains(string(text), "`"+name+"`") {
+			s.t.Errorf("docs/architecture.md does not say what %s in the state folder is", name)
+		}
+	}
 }
 
 var target = regexp.MustCompile("Write the file `([^`]+)`")

@@ -23,6 +23,7 @@ func TestNamesExist(t *testing.T) {
 	keys := map[string]bool{}
 	vars := map[string]bool{ // of the program itself, its launcher and its tests
 		"LEGWORK_CONFIG_HOME": true, "LEGWORK_STATE_HOME": true, "LEGWORK_LOCAL_SERVERS": true, "LEGWORK_BIN": true, "LEGWORK_RAW": true,
+		"LEGWORK_API_KEY": true,
 	}
 	sections := map[string]bool{}
 	for _, s := range config.Reference() {
