@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // maxRequest bounds a body of the client.
@@ -189,9 +192,17 @@ func (x *exchange) body() string {
 	return x.req.clamp(x.req.body, orZero(x.window, x.s.target.Window), x.spliced)
 }
 
-// forced is body with a tool call demanded, in one piece.
-func (x *exchange) forced() string {
-	return setMember(setMember(x.body(), "tool_choice", `{"type":"any"}`), "stream", "false")
+// forcedRoom is how many tokens a forced call may take beyond the size of the one that failed. A small model held to a
+// grammar easily writes without end, and the client's own limit is thousands of tokens: minutes of waiting.
+const forcedRoom = 1024
+
+// forced is body with a tool call of up to limit tokens demanded, in one piece.
+func (x *exchange) forced(limit int) string {
+	body := x.body()
+	if asked := int(gjson.Get(body, "max_tokens").Int()); asked <= 0 || asked > limit {
+		body = setMember(body, "max_tokens", strconv.Itoa(limit))
+	}
+	return setMember(setMember(body, "tool_choice", `{"type":"any"}`), "stream", "false")
 }
 
 // force asks once more with tool_choice any: llama-server and vLLM then let the grammar see to a valid call.
@@ -201,8 +212,9 @@ func (x *exchange) force(ctx context.Context, p *repairer) {
 	}
 	c := &collector{}
 	second := x.repairer(c)
-	second.rec = &Record{} // its usage is added below, its findings are not the answer's
-	if fail := x.ask(ctx, x.forced, second); fail != nil {
+	second.rec = &Record{}           // its usage is added below, its findings are not the answer's
+	limit := forcedRoom + p.outBytes // a token is a byte at least
+	if fail := x.ask(ctx, func() string { return x.forced(limit) }, second); fail != nil {
 		x.n.add("second ask failed: " + clip(fail.message, 120))
 		return
 	}

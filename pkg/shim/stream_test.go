@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -294,6 +295,19 @@ func TestSecondAsk(t *testing.T) {
 				t.Errorf("the record does not say why: %s", changed)
 			}
 		})
+	}
+}
+
+// A model that writes without end once a call is forced is not let run to the client's limit.
+func TestSecondAskIsBounded(t *testing.T) {
+	t.Parallel()
+	first := `{"name":"EditFile","arguments":{}}`
+	for asked, want := range map[int]int{8000: forcedRoom + len(first), 300: 300} {
+		f := newFake(t, answer{chunks: textStream("end_turn", first)}, answer{status: 500, json: `{}`})
+		newRig(t, f, nil).post(t, setMember(ask(""), "max_tokens", strconv.Itoa(asked))).message(t)
+		if bodies := f.bodies(); len(bodies) != 2 || get(bodies[0], "max_tokens") != strconv.Itoa(asked) || get(bodies[1], "max_tokens") != strconv.Itoa(want) {
+			t.Errorf("asked %d: %q", asked, bodies)
+		}
 	}
 }
 
