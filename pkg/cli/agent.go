@@ -15,13 +15,14 @@ import (
 	"legwork/pkg/claudecode"
 	"legwork/pkg/config"
 	"legwork/pkg/jobs"
+	"legwork/pkg/ledger"
 	"legwork/pkg/mcpserver"
 	"legwork/pkg/proc"
 )
 
 func agentCommand() *command {
 	return &command{
-		name: "agent", args: "TASK", min: 1, max: 1,
+		name: "agent", tool: "run_agent", args: "TASK", min: 1, max: 1,
 		short: "Give a task to a whole Claude Code session on a local model; - reads the task from stdin.",
 		example: `legwork agent --verify 'go test ./...' 'rename Store.Get to Store.Load everywhere, tests too'
 legwork agent --detach --isolation none 'sort the entries of glossary.md'   # then: legwork jobs list --watch
@@ -54,6 +55,7 @@ func superviseCommand() *command {
 		name: "supervise", args: "JOB", min: 1, max: 1, hidden: true, short: "Do the work of a queued job.",
 		bind: func(*pflag.FlagSet) runFunc {
 			return func(ctx context.Context, a *app, args []string) error {
+				ctx = ledger.After(ctx, a.caller())
 				a.openLog()
 				a.adoptChildren()
 				d, err := a.agentDeps(nil)

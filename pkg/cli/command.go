@@ -15,6 +15,7 @@ import (
 // something by itself has both.
 type command struct {
 	name    string
+	tool    string // name under which its runs are counted; "" for commands without runs
 	args    string // how the arguments are written in the usage line
 	short   string
 	example string // lines of examples
@@ -90,6 +91,9 @@ func (cmd *command) run(ctx context.Context, a *app, path string, args []string)
 		return &usageError{path, fmt.Sprintf("%s: missing argument: %s %s", cmd.name, path, cmd.args)}
 	case cmd.max >= 0 && fs.NArg() > cmd.max:
 		return &usageError{path, fmt.Sprintf("%s: unexpected argument %q (put text with blanks in quotes)", cmd.name, fs.Arg(cmd.max))}
+	}
+	if cmd.tool != "" {
+		return a.counted(ctx, cmd.tool, args, func(ctx context.Context) error { return run(ctx, a, fs.Args()) })
 	}
 	return run(ctx, a, fs.Args())
 }

@@ -32,7 +32,7 @@ func isRefused(err error) bool {
 
 func delegateCommand() *command {
 	return &command{
-		name: "delegate", args: "", min: 0, max: 0,
+		name: "delegate", tool: "delegate", args: "", min: 0, max: 0,
 		short: "Let the local model write a file until a test passes.",
 		example: `legwork delegate --target src/slug.js --test 'node --test test/slug.test.js' --spec 'slug(s) lowers the text and joins its words with one dash.'
 legwork delegate --target slug.py --test 'pytest -q test_slug.py' --spec @spec.md --property 'slug(slug(s)) == slug(s)'`,

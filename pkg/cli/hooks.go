@@ -25,8 +25,8 @@ type hooks struct {
 	app     *app
 	session *mcpserver.Session
 
-	mu     sync.Mutex
-	folded map[string]string // where the whole of a folded text is → the rule it was folded by
+	mu   sync.Mutex
+	kept map[string]*kept // by path: the whole of texts that were made shorter
 }
 
 // shrink answers the hook after a successful Bash command.
@@ -35,7 +35,7 @@ func (h *hooks) shrink(ctx context.Context, in mcpserver.BashResult) (*mcpserver
 	if err != nil {
 		return nil, err
 	}
-	h.noteReread(ctx, cfg, in)
+	h.noteReread(ctx, cfg, in, false)
 	start := time.Now()
 	out := shrink.Output{
 		Command: in.Command, Stdout: in.Stdout, Stderr: in.Stderr, Persisted: in.Persisted, Dir: in.Dir,
@@ -72,19 +72,14 @@ func (h *hooks) whole(in mcpserver.BashResult) string {
 }
 
 func (h *hooks) record(ctx context.Context, cfg *config.Config, in mcpserver.BashResult, s *shrink.Shrunk, took time.Duration) {
-	h.mu.Lock()
-	if h.folded == nil {
-		h.folded = map[string]string{}
-	}
-	h.folded[s.Path] = s.Rule
-	h.mu.Unlock()
+	h.keep(s.Path, s.Rule)
 	shown := int64(utf8.RuneCountInString(in.Stdout) + utf8.RuneCountInString(in.Stderr))
 	if in.Persisted != "" {
 		shown = s.Raw // of which the client would have shown a preview
 	}
 	h.append(ctx, cfg, ledger.Run{
 		Tool: ledger.ToolShrink, BaseTok: ledger.BaseCommand(shown, false), ClaudeTokIn: int64(llm.Estimate(s.Text)), RawBytes: s.Raw,
-		MS: took.Milliseconds(), Rule: s.Rule, Session: sessionOf(in.Transcript),
+		MS: took.Milliseconds(), Rule: s.Rule, Raw: filepath.Base(s.Path), Session: sessionOf(in.Transcript),
 	})
 }
 
@@ -100,56 +95,31 @@ func (h *hooks) append(ctx context.Context, cfg *config.Config, run ledger.Run) 
 }
 
 func sessionOf(transcript string) string {
+	if transcript == "" {
+		return ""
+	}
 	return strings.TrimSuffix(filepath.Base(transcript), ".jsonl")
 }
 
-// ruleOf tells by which rule the text at a path was made shorter; offload's texts have none.
-func (h *hooks) ruleOf(path string) (rule string, ours bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if rule, ok := h.folded[path]; ok {
-		return rule, true
-	}
-	return "", strings.HasPrefix(filepath.Base(path), published) && filepath.Base(filepath.Dir(path)) == "tool-results"
-}
-
-// published is how the names of our files in the session's folder begin.
-const published = "legwork-"
-
-// reread counts what Claude fetches of a text that had been kept from it: that is no saving.
-func (h *hooks) reread(ctx context.Context, in mcpserver.ReadResult) {
-	rule, ours := h.ruleOf(in.Path)
-	cfg, err := h.app.load()
-	if err != nil || !ours {
-		return
-	}
-	h.append(ctx, cfg, ledger.Run{Tool: ledger.ToolReread, ClaudeTokIn: int64(llm.Estimate(in.Content)), Rule: rule, Session: sessionOf(in.Transcript)})
-}
-
-// noteReread does the same for a command that names such a text: tail, grep, cat.
-func (h *hooks) noteReread(ctx context.Context, cfg *config.Config, in mcpserver.BashResult) {
-	for word := range strings.FieldsFuncSeq(in.Command, func(r rune) bool { return strings.ContainsRune(" \t\n\"';|&<>()", r) }) {
-		if !filepath.IsAbs(word) {
-			continue
-		}
-		if rule, ours := h.ruleOf(word); ours {
-			tokens := ledger.BaseCommand(int64(utf8.RuneCountInString(in.Stdout)), false)
-			h.append(ctx, cfg, ledger.Run{Tool: ledger.ToolReread, ClaudeTokIn: tokens, Rule: rule, Session: sessionOf(in.Transcript)})
-			return
-		}
-	}
-}
-
 // failure answers the hook after a failing Bash command.
-func (h *hooks) failure(_ context.Context, in mcpserver.BashResult) string {
-	if cfg, err := h.app.load(); err != nil || cfg.Shrink.Mode == "off" {
+func (h *hooks) failure(ctx context.Context, in mcpserver.BashResult) string {
+	cfg, err := h.app.load()
+	if err != nil {
+		return ""
+	}
+	h.noteReread(ctx, cfg, in, true)
+	if cfg.Shrink.Mode == "off" {
 		return ""
 	}
 	kept, err := strconv.Atoi(lookup(h.app.env, "BASH_MAX_OUTPUT_LENGTH")) // the client hands its environment on
 	if err != nil {
 		kept = 0
 	}
-	return h.app.redact(shrink.Failure(in.Command, in.Error, kept))
+	text := h.app.redact(shrink.Failure(in.Command, in.Error, kept))
+	if text != "" {
+		h.append(ctx, cfg, ledger.Run{Tool: ledger.ToolNote, ClaudeTokIn: int64(llm.Estimate(text)), Session: sessionOf(in.Transcript)})
+	}
+	return text
 }
 
 // permission answers the hook before our offload tool. It never says allow: no opinion leaves the matter
@@ -196,6 +166,7 @@ func (h *hooks) offload(ctx context.Context, req offload.Request, progress func(
 	if err != nil || res.Path == "" {
 		return res, err
 	}
+	defer func() { h.keep(res.Path, ledger.OffloadRule(offload.RuleOf(res))) }()
 	path, err := claudecode.Publish(h.session.Transcript(), res.Path, published+res.Raw+".txt")
 	if err != nil {
 		h.app.log.Warn("the whole text could not be put into the session's folder", "err", err)

@@ -81,15 +81,19 @@ func (a *app) complete(ctx context.Context, in mcpserver.Completion, progress fu
 		}
 		schema = json.RawMessage(in.Schema)
 	}
-	reg, err := a.loadRegistry()
+	cfg, reg, _, err := a.ground()
 	if err != nil {
 		return nil, err
 	}
-	return reg.Complete(ctx, llm.CompleteRequest{
+	ans, err := reg.Complete(ctx, llm.CompleteRequest{
 		Prompt: in.Prompt, System: in.System, Model: in.Model, Endpoint: in.Endpoint, MaxTokens: in.MaxTokens,
 		Temperature: in.Temperature, Schema: schema,
 		OnProgress: func(p llm.Progress) { progress("local_complete: " + p.Text) },
 	})
+	if err == nil {
+		a.recordComplete(ctx, cfg, ans)
+	}
+	return ans, err
 }
 
 // requestModel gives the words with which Claude asks the user for a model.

@@ -24,7 +24,7 @@ import (
 
 func researchCommand() *command {
 	return &command{
-		name: "research", args: "QUESTION", min: 1, max: 1,
+		name: "research", tool: "research", args: "QUESTION", min: 1, max: 1,
 		short: "Answer a question from web pages, with checked citations.",
 		example: `legwork research 'does SQLite lock the whole file in WAL mode?'
 legwork research --url https://sqlite.org/wal.html 'when is the WAL file checkpointed?'`,

@@ -73,7 +73,7 @@ func runMCP(ctx context.Context, a *app, _ []string) error {
 	defer a.adoptJobs()()
 	h := &hooks{app: a, session: &mcpserver.Session{}}
 	srv, err := mcpserver.New(mcpserver.Options{
-		Version: version, AutoUse: autoUse, Children: a.children, Redact: a.redact, Logger: a.log,
+		Version: version, AutoUse: autoUse, Children: a.children, Redact: a.redact, Logger: a.log, Called: h.called,
 		Verbs: &mcpserver.Verbs{
 			Offload: h.offload, Research: a.research, Delegate: a.delegateTool, Models: a.modelsText, Configure: a.configure, Complete: a.complete,
 			RegisterEndpoint: a.registerEndpoint, RegisterModel: a.registerModel, RequestModel: a.requestModel,
@@ -124,7 +124,7 @@ func hookCommand() *command {
 			name: "session-start", short: "Print the reminder for the start of a session.",
 			example: `legwork hook session-start`,
 			bind: func(*pflag.FlagSet) runFunc {
-				return func(_ context.Context, a *app, _ []string) error { return a.sessionStart() }
+				return func(ctx context.Context, a *app, _ []string) error { return a.sessionStart(ctx) }
 			},
 		}},
 	}
@@ -141,13 +141,17 @@ var reminders = []struct{ tool, text string }{
 
 // sessionStart prints one short text, the same at startup, resume, clear and compact, so that the prompt's
 // front stays the same. It never fails a session: without a configuration the defaults speak.
-func (a *app) sessionStart() error {
+func (a *app) sessionStart(ctx context.Context) error {
 	autoUse := builtinAutoUse()
-	if cfg, err := a.load(); err == nil {
+	cfg, err := a.load()
+	if err == nil {
 		autoUse = cfg.AutoUse
 	}
 	if text := reminder(autoUse, mcpserver.ToolNames()); text != "" {
 		a.printf("%s\n", text)
+	}
+	if err == nil {
+		a.recordSession(ctx, cfg)
 	}
 	return nil
 }

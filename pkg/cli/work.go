@@ -16,7 +16,7 @@ import (
 
 func offloadCommand() *command {
 	return &command{
-		name: "offload", args: "QUESTION", min: 1, max: 1,
+		name: "offload", tool: "offload", args: "QUESTION", min: 1, max: 1,
 		short: "Answer a question about a command's output or about files.",
 		example: `legwork offload --command 'npm test' 'which test fails, and why?'
 legwork offload --file 'logs/**/*.log' 'when was the first refused connection?'
@@ -85,7 +85,7 @@ func (a *app) printJSON(v any) error {
 
 func completeCommand() *command {
 	return &command{
-		name: "complete", args: "PROMPT", min: 1, max: 1,
+		name: "complete", tool: "local_complete", args: "PROMPT", min: 1, max: 1,
 		short: "One prompt, one answer; - reads the prompt from stdin.",
 		example: `legwork complete 'three names for a queue of late jobs'
 git diff | legwork complete --system 'Write a commit message.' -`,

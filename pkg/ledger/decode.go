@@ -104,6 +104,8 @@ func (d *decoder) field(key []byte, run *Run) bool {
 		return d.word(&run.Session)
 	case "rule":
 		return d.word(&run.Rule)
+	case "raw":
+		return d.word(&run.Raw)
 	}
 	return d.skip()
 }

@@ -36,7 +36,7 @@ const (
 // unknown or none.
 type Run struct {
 	TS       time.Time `json:"ts"`
-	Tool     string    `json:"tool"` // offload, research, delegate, run_agent, local_complete, shrink, reread
+	Tool     string    `json:"tool"` // a tool's name, or one of the Tool words of this package
 	Model    string    `json:"model,omitempty"`
 	Endpoint string    `json:"endpoint,omitempty"`
 	OK       bool      `json:"ok"`
@@ -58,6 +58,7 @@ type Run struct {
 	Project  string `json:"project,omitempty"` // root of the project
 	Session  string `json:"session,omitempty"` // Claude Code's session, where it is known
 	Rule     string `json:"rule,omitempty"`    // which reader or rule shortened the text
+	Raw      string `json:"raw,omitempty"`     // name of the kept text that a reread may ask for
 }
 
 // MaxSize is the size at which a file is rotated, and Keep the number of older files kept beside it: together
@@ -82,9 +83,13 @@ type Ledger struct {
 func New(dir string) *Ledger { return &Ledger{dir: dir, maxSize: MaxSize} }
 
 // Append writes one line. A zero TS becomes now. It is safe beside other processes; ctx bounds the wait for them.
+// Within a call (see [Begin]) the line is written by whoever ends the call.
 func (l *Ledger) Append(ctx context.Context, run Run) error {
 	if run.TS.IsZero() {
 		run.TS = time.Now()
+	}
+	if c, ok := ctx.Value(callKey{}).(*Call); ok && c.take(&run) {
+		return nil
 	}
 	run.TS = run.TS.UTC().Truncate(time.Millisecond)
 	line, err := json.Marshal(run)

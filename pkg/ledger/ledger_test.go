@@ -240,7 +240,7 @@ func BenchmarkStats(b *testing.B) {
 	l := million(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := l.Stats(time.Time{}, DefaultWeights(), time.UTC); err != nil {
+		if _, err := l.Stats(Query{Weights: DefaultWeights(), Loc: time.UTC, Searched: func(string) bool { return false }}); err != nil {
 			b.Fatal(err)
 		}
 	}

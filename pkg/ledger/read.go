@@ -14,9 +14,9 @@ import (
 
 // Counts says what a reading went over.
 type Counts struct {
-	Lines   int // runs handed to the caller
-	Damaged int // lines that are no runs
-	Files   int
+	Lines   int `json:"lines"`   // runs handed to the caller
+	Damaged int `json:"damaged"` // lines that are no runs
+	Files   int `json:"files"`
 }
 
 // maxLine is far above any real line (about 300 bytes); a longer one is damage.

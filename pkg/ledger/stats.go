@@ -13,6 +13,8 @@ type Row struct {
 	Runs      int            `json:"runs"`
 	OK        int            `json:"ok"`
 	Outcomes  map[string]int `json:"outcomes"`
+	Asked     int            `json:"asked"`      // what is no run: calls that started one, waited or looked something up, and fetches of kept texts
+	Longer    int            `json:"longer"`     // runs that gave Claude more than it would have received without us
 	MS        int64          `json:"ms"`         // time spent
 	LocalTok  int64          `json:"local_tok"`  // read by local models
 	CachedTok int64          `json:"cached_tok"` // of these from their cache
@@ -21,13 +23,15 @@ type Row struct {
 	Net       float64        `json:"net"`        // saved, in uncached input tokens, a whole number; an estimate
 }
 
-// add sums another row up into this one.
-func (row *Row) add(r *Row) {
+// Add sums another row up into this one.
+func (row *Row) Add(r *Row) {
 	row.Runs += r.Runs
 	row.OK += r.OK
 	for k, n := range r.Outcomes {
 		row.Outcomes[k] += n
 	}
+	row.Asked += r.Asked
+	row.Longer += r.Longer
 	row.MS += r.MS
 	row.LocalTok += r.LocalTok
 	row.CachedTok += r.CachedTok
@@ -36,17 +40,26 @@ func (row *Row) add(r *Row) {
 	row.Net += r.Net
 }
 
-// Recall says how often the full text was fetched after a rule had shortened it: a high rate means the rule cuts
-// too much.
+// Recall says how often a text was fetched that a rule had shortened: a high rate means the rule cuts too much.
 type Recall struct {
 	Rule    string  `json:"rule"`
-	Shrunk  int     `json:"shrunk"`
-	Rereads int     `json:"rereads"`
+	Shrunk  int     `json:"shrunk"`  // texts shortened
+	Fetched int     `json:"fetched"` // of these, asked for again
 	Rate    float64 `json:"rate"`
 }
 
-// Report is the statistic of a time span. In each of the four tables the nets add up to Total.Net: what a session
-// pays for our presence is a row of its own, KeyFixed.
+// Query is what a statistic covers.
+type Query struct {
+	Since   time.Time // zero: all there is
+	Weights Weights
+	Loc     *time.Location // whose days are counted; nil: local time
+	// Searched tells the tools that Claude has to search for before their first use in a session; nil: none.
+	Searched func(tool string) bool
+}
+
+// Report is the statistic of a time span. In each of the four tables the nets add up to Total.Net, and so do the
+// Parts. What a session pays for our presence belongs to its day and project; among tools and models it is a row of
+// its own, KeyFixed.
 type Report struct {
 	Since    time.Time `json:"since"`
 	First    time.Time `json:"first"` // time of the first run counted
@@ -55,7 +68,8 @@ type Report struct {
 	Counts   Counts    `json:"counts"`
 	Sessions int       `json:"sessions"`
 	Total    Row       `json:"total"`
-	Calls    float64   `json:"calls_net"`  // part of Total.Net from calls, their fixed cost included
+	Parts    Parts     `json:"parts"`
+	Calls    float64   `json:"calls_net"`  // part of Total.Net from calls, with our presence
 	Shrunk   float64   `json:"shrunk_net"` // part of Total.Net from results that shrank by themselves
 	Tools    []Row     `json:"tools"`
 	Models   []Row     `json:"models"`
@@ -64,8 +78,11 @@ type Report struct {
 	Recalls  []Recall  `json:"recalls"`
 }
 
-// KeyFixed is the key of the row that holds the fixed cost of all sessions.
-const KeyFixed = "(being there)"
+// Keys of rows that stand for no name.
+const (
+	KeyFixed = "(being there)" // the fixed cost of all sessions
+	KeyNone  = "(none)"        // no model was needed, no project was known
+)
 
 // table collects rows by key.
 type table map[string]*Row
@@ -101,15 +118,18 @@ func b2i(b bool) int {
 	return 0
 }
 
-// Stats reads the ledger once and sums it up. Days are those of loc. Memory grows with the number of distinct
-// projects, days, models and sessions, not with that of runs.
-func (l *Ledger) Stats(since time.Time, w Weights, loc *time.Location) (Report, error) {
-	rep := Report{Since: since, Weights: w, Total: Row{Key: "total", Outcomes: map[string]int{}}}
+// Stats reads the ledger once and sums it up. Memory grows with the number of distinct projects, days, models and
+// sessions (about 150 bytes each), not with that of runs.
+func (l *Ledger) Stats(q Query) (Report, error) {
+	if q.Loc == nil {
+		q.Loc = time.Local
+	}
+	rep := Report{Since: q.Since, Weights: q.Weights, Total: Row{Key: "total", Outcomes: map[string]int{}}}
 	c := collector{
-		rep: &rep, loc: loc, cells: map[cell]*sums{}, recalls: map[string]*Recall{},
+		rep: &rep, query: q, cells: map[cell]*sums{}, recalls: map[string]*Recall{}, sessions: map[session]*presence{},
 		tools: table{}, models: table{}, projects: table{}, days: table{},
 	}
-	counts, err := l.Read(since, c.add)
+	counts, err := l.Read(q.Since, c.add)
 	rep.Counts = counts
 	c.finish()
 	return rep, err
@@ -117,21 +137,36 @@ func (l *Ledger) Stats(since time.Time, w Weights, loc *time.Location) (Report, 
 
 // cell is everything a run is counted under. One look-up per line, instead of one per table, is what keeps a
 // million lines within the time.
-type cell struct{ tool, model, project, day, session, outcome, rule string }
+type cell struct {
+	tool, model, project, day, outcome, rule string
+	kept                                     bool // the whole text was kept for Claude to fetch
+}
 
 type sums struct {
-	runs, ok                         int
-	ms, local, cached, out, received int64
-	net                              float64
+	runs, ok, longer, again          int
+	ms, local, cached, out           int64
+	base, baseOut, received, written int64
+}
+
+// session identifies one for the fixed cost. Where its id is not known, a project's day counts as one.
+type session struct{ id, project, day string }
+
+// presence is where the cost of a session belongs, and whether it searched for a tool.
+type presence struct {
+	day, project string
+	searched     bool
 }
 
 type collector struct {
 	rep                           *Report
-	loc                           *time.Location
+	query                         Query
 	cells                         map[cell]*sums
 	last                          cell
 	lastSums                      *sums
+	lastSession                   session
+	lastPresence                  *presence
 	recalls                       map[string]*Recall
+	sessions                      map[session]*presence
 	tools, models, projects, days table
 	dayOf                         dayCache
 }
@@ -158,7 +193,11 @@ func (c *collector) add(r *Run) bool {
 		c.rep.First = r.TS
 	}
 	c.rep.Last = r.TS
-	key := cell{tool: r.Tool, model: r.Model, project: r.Project, day: c.dayOf.of(r.TS, c.loc), session: r.Session, outcome: r.Outcome, rule: r.Rule}
+	key := cell{
+		tool: r.Tool, model: r.Model, project: r.Project, day: c.dayOf.of(r.TS, c.query.Loc), outcome: r.Outcome,
+		rule: r.Rule, kept: r.Raw != "",
+	}
+	c.present(r, key.day)
 	if c.lastSums == nil || key != c.last {
 		c.last, c.lastSums = key, c.cells[key]
 		if c.lastSums == nil {
@@ -169,93 +208,130 @@ func (c *collector) add(r *Run) bool {
 	s := c.lastSums
 	s.runs++
 	s.ok += b2i(r.OK)
+	s.longer += b2i(r.Tool == ToolNote || r.BaseTok > 0 && r.ClaudeTokIn > r.BaseTok)
+	s.again += b2i(r.Attempts > 1)
 	s.ms += r.MS
 	s.local += r.InTok
 	s.cached += r.CachedTok
 	s.out += r.OutTok
+	s.base += r.BaseTok
+	s.baseOut += r.BaseOut
 	s.received += r.ClaudeTokIn
-	s.net += c.rep.Weights.Net(r)
+	s.written += r.ClaudeTokOut
 	return true
 }
 
-// session identifies one for the fixed cost. Where its id is not known, a project's day counts as one.
-type session struct{ id, project, day string }
-
-// spread adds the cells up into the tables and returns the number of sessions.
-func (c *collector) spread() int {
-	sessions := map[session]bool{}
+// spread adds the cells up into the tables.
+func (c *collector) spread() {
 	for key, s := range c.cells {
-		s.net = math.Round(s.net) // whole numbers add up to the same total in every table and order
+		if key.tool == ToolSession {
+			continue
+		}
+		parts := c.query.Weights.parts(key.tool, s.base, s.baseOut, s.received, s.written)
 		row := Row{
-			Runs: s.runs, OK: s.ok, Outcomes: map[string]int{key.outcome: s.runs}, MS: s.ms,
-			LocalTok: s.local, CachedTok: s.cached, OutTok: s.out, ClaudeTok: s.received, Net: s.net,
+			Longer: s.longer, MS: s.ms, LocalTok: s.local, CachedTok: s.cached, OutTok: s.out, ClaudeTok: s.received, Net: parts.Net(),
 		}
-		c.rep.Total.add(&row)
-		c.tools.row(key.tool).add(&row)
-		c.models.row(cmp.Or(key.model, "(none)")).add(&row)
-		c.projects.row(cmp.Or(key.project, "(none)")).add(&row)
-		c.days.row(key.day).add(&row)
+		if key.outcome == Asked || key.tool == ToolReread || key.tool == ToolNote {
+			row.Asked = s.runs
+		} else {
+			row.Runs, row.OK, row.Outcomes = s.runs, s.ok, map[string]int{key.outcome: s.runs}
+		}
+		c.rep.Parts.add(&parts)
+		c.rep.Total.Add(&row)
+		c.tools.row(key.tool).Add(&row)
+		c.models.row(cmp.Or(key.model, KeyNone)).Add(&row)
+		c.projects.row(cmp.Or(key.project, KeyNone)).Add(&row)
+		c.days.row(key.day).Add(&row)
 		switch key.tool {
-		case ToolShrink, ToolReread:
-			c.rep.Shrunk += s.net
-			c.recall(key, s.runs)
+		case ToolShrink, ToolReread, ToolNote:
+			c.rep.Shrunk += row.Net
 		default:
-			c.rep.Calls += s.net
+			c.rep.Calls += row.Net
 		}
-		id := session{id: key.session}
-		if id.id == "" {
-			id = session{project: key.project, day: key.day}
-		}
-		sessions[id] = true
+		c.recall(key, s)
 	}
-	return len(sessions)
 }
 
-func (c *collector) recall(key cell, runs int) {
-	if key.rule == "" {
+// present notes the session of a run. Runs that Claude had no part in belong to none.
+func (c *collector) present(r *Run, day string) {
+	id := session{id: r.Session}
+	if id.id == "" {
+		if r.ClaudeTokIn == 0 && r.ClaudeTokOut == 0 {
+			return
+		}
+		id = session{project: r.Project, day: day}
+	}
+	if c.lastPresence == nil || id != c.lastSession {
+		c.lastSession, c.lastPresence = id, c.sessions[id]
+	}
+	p := c.lastPresence
+	if p == nil {
+		p = &presence{day: day, project: r.Project} // lines come in the order of time
+		c.sessions[id], c.lastPresence = p, p
+	}
+	if !p.searched && r.ClaudeTokOut > 0 && c.query.Searched != nil {
+		p.searched = c.query.Searched(r.Tool)
+	}
+}
+
+// recall counts the texts that rules shortened, and those fetched after all.
+func (c *collector) recall(key cell, s *sums) {
+	rule, shrunk, fetched := key.rule, 0, 0
+	switch {
+	case rule == "":
+		return
+	case key.tool == ToolReread:
+		fetched = s.runs - s.again
+	case key.tool == ToolShrink:
+		shrunk = s.runs
+	case key.kept:
+		rule, shrunk = OffloadRule(rule), s.runs
+	default:
 		return
 	}
-	rc := c.recalls[key.rule]
+	rc := c.recalls[rule]
 	if rc == nil {
-		rc = &Recall{Rule: key.rule}
-		c.recalls[key.rule] = rc
+		rc = &Recall{Rule: rule}
+		c.recalls[rule] = rc
 	}
-	if key.tool == ToolReread {
-		rc.Rereads += runs
-	} else {
-		rc.Shrunk += runs
-	}
+	rc.Shrunk += shrunk
+	rc.Fetched += fetched
 }
 
 func (c *collector) finish() {
 	rep := c.rep
-	rep.Sessions = c.spread()
-	if rep.Sessions > 0 {
-		fixed := -math.Round(rep.Weights.Fixed() * float64(rep.Sessions))
-		for _, t := range []table{c.tools, c.models, c.projects, c.days} {
-			t.row(KeyFixed).Net = fixed
-		}
-		rep.Total.Net += fixed
-		rep.Calls += fixed
-	}
+	c.spread()
+	c.charge()
 	rep.Tools, rep.Models, rep.Projects = c.tools.sorted(), c.models.sorted(), c.projects.sorted()
 	rep.Days = c.days.sorted()
-	slices.SortFunc(rep.Days, func(a, b Row) int { return cmp.Compare(dayKey(a), dayKey(b)) })
+	slices.SortFunc(rep.Days, func(a, b Row) int { return cmp.Compare(a.Key, b.Key) })
 	for _, rc := range c.recalls {
 		if rc.Shrunk > 0 {
-			rc.Rate = float64(rc.Rereads) / float64(rc.Shrunk)
+			rc.Rate = float64(rc.Fetched) / float64(rc.Shrunk)
 		}
 		rep.Recalls = append(rep.Recalls, *rc)
 	}
 	slices.SortFunc(rep.Recalls, func(a, b Recall) int {
-		return cmp.Or(cmp.Compare(b.Rate, a.Rate), cmp.Compare(a.Rule, b.Rule))
+		return cmp.Or(cmp.Compare(b.Rate, a.Rate), cmp.Compare(b.Shrunk, a.Shrunk), cmp.Compare(a.Rule, b.Rule))
 	})
 }
 
-// dayKey sorts days by date, the fixed cost last.
-func dayKey(r Row) string {
-	if r.Key == KeyFixed {
-		return "~"
+// charge adds what the sessions pay for our presence.
+func (c *collector) charge() {
+	rep, w := c.rep, c.query.Weights
+	rep.Sessions = len(c.sessions)
+	for _, p := range c.sessions {
+		parts := Parts{Prefix: -math.Round(w.Fixed())}
+		if p.searched {
+			parts.Searches = -math.Round(w.SearchCost)
+		}
+		net := parts.Net()
+		rep.Parts.add(&parts)
+		rep.Total.Net += net
+		rep.Calls += net
+		c.tools.row(KeyFixed).Net += net
+		c.models.row(KeyFixed).Net += net
+		c.projects.row(cmp.Or(p.project, KeyNone)).Net += net
+		c.days.row(p.day).Net += net
 	}
-	return r.Key
 }

@@ -42,6 +42,9 @@ type Options struct {
 	// Redact removes secrets of the settings from what tools reply, errors included; nil removes nothing.
 	// What hooks reply is the client's own text and stays as it is.
 	Redact func(string) string
+	// Called is told of each call of a tool that stands in the list, before it is carried out; what it returns is
+	// told the reply and, if the tool failed, why. nil: nobody counts.
+	Called func(ctx context.Context, tool string, args []byte) (context.Context, func(reply string, err error))
 	// Children are killed first when the session ends.
 	Children *proc.Group
 	Logger   *slog.Logger
@@ -104,12 +107,25 @@ func (s *Server) handler(t tool) server.ToolHandlerFunc {
 				res = mcp.NewToolResultError(fmt.Sprintf("%s failed inside legwork: %v (a bug; the log has the stack)", t.name, p))
 			}
 		}()
-		text, err := t.call(ctx, s.opt.Verbs, rawArguments(req), report.say)
+		args := rawArguments(req)
+		ctx, replied := s.called(ctx, t, args)
+		text, err := t.call(ctx, s.opt.Verbs, args, report.say)
 		if err != nil {
-			return mcp.NewToolResultError(s.redact(t, s.explain(ctx, t, err))), nil
+			text = s.redact(t, s.explain(ctx, t, err))
+			replied(text, err)
+			return mcp.NewToolResultError(text), nil
 		}
-		return mcp.NewToolResultText(s.redact(t, text)), nil
+		text = s.redact(t, text)
+		replied(text, nil)
+		return mcp.NewToolResultText(text), nil
 	}
+}
+
+func (s *Server) called(ctx context.Context, t tool, args []byte) (context.Context, func(string, error)) {
+	if t.hidden || s.opt.Called == nil {
+		return ctx, func(string, error) {}
+	}
+	return s.opt.Called(ctx, t.name, args)
 }
 
 func (s *Server) redact(t tool, text string) string {

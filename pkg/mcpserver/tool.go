@@ -69,6 +69,12 @@ type argumentError struct{ msg string }
 
 func (e *argumentError) Error() string { return e.msg }
 
+// IsArgument tells whether a call failed for its arguments, before anything was done.
+func IsArgument(err error) bool {
+	var arg *argumentError
+	return errors.As(err, &arg)
+}
+
 // decode is strict: an unknown argument is named together with the known ones.
 func decode(args json.RawMessage, into any) error {
 	if len(args) > maxArguments {
@@ -181,4 +187,29 @@ func fieldByArgument(t reflect.Type, name string) (reflect.StructField, bool) {
 		}
 	}
 	return reflect.StructField{}, false
+}
+
+// Prefix is what a session's requests hold of our tools, as Claude Code sends it: the whole of those that are
+// always loaded, the names of the others.
+func Prefix(autoUse []string) (string, error) {
+	var b strings.Builder
+	for _, t := range allTools() {
+		switch {
+		case t.hidden:
+			continue
+		case !slices.Contains(autoUse, t.name):
+			b.WriteString(ToolPrefix + t.name + "\n")
+			continue
+		}
+		pub, err := t.published(true)
+		if err != nil {
+			return "", err
+		}
+		text, err := json.Marshal(map[string]any{"name": ToolPrefix + t.name, "description": pub.Description, "input_schema": pub.RawInputSchema})
+		if err != nil {
+			return "", err
+		}
+		b.Write(text)
+	}
+	return b.String(), nil
 }

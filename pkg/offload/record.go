@@ -22,17 +22,28 @@ func (c *call) record(ctx context.Context) {
 		InTok: int64(r.InTok), OutTok: int64(r.OutTok), CachedTok: int64(r.CachedTok), RawBytes: r.Coverage.Bytes, MS: r.MS,
 		ClaudeTokIn:  int64(llm.Estimate(r.Text())),
 		ClaudeTokOut: int64(llm.Estimate(c.req.Question + c.req.Command + r.Model)),
-		BaseTok:      c.baseline(), Project: c.Config.Project.Root, Rule: r.By,
+		BaseTok:      c.baseline(), BaseOut: c.baseArguments(), Project: c.Config.Project.Root, Rule: RuleOf(r),
 	}
 	if run.Outcome == "" {
 		run.Outcome = ledger.Done
 	}
 	run.OK = run.Outcome == ledger.Done
+	if c.req.Raw == "" && r.Path != "" {
+		run.Raw = r.Raw
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
 	defer cancel()
 	if err := ledger.New(c.StateDir).Append(ctx, run); err != nil && c.Logger != nil {
 		c.Logger.Warn("run log", "err", err)
 	}
+}
+
+// RuleOf names what made the reply of its material: who read it, and the runner whose output was recognised.
+func RuleOf(r *Result) string {
+	if r.Run != nil && r.Run.Runner != "" {
+		return r.By + " " + r.Run.Runner
+	}
+	return r.By
 }
 
 // outcomes maps how the model ended to the words of the run log; what is missing is done.
@@ -41,32 +52,33 @@ var outcomes = map[string]string{
 	"transport_error": ledger.Transport, "timeout": ledger.Timeout, "overflow": ledger.Failed,
 }
 
-// What Claude Code shows its model of a command or file without us, in characters (measured on client
-// 2.1.328): successes up to 30,000 whole, above only a preview; failures 10,040 of the first 30,000;
-// files by pages of 25,000 tokens with about 5 characters a line added, above 256 KB nothing.
-const (
-	capSuccess    = 30_000
-	previewTokens = 550
-	capFailure    = 10_500
-	capPageTokens = 25_000
-	capRead       = 256 << 10
-	refusedTokens = 95
-)
-
-// baseline estimates the tokens Claude would have received without us.
+// baseline estimates the tokens Claude would have received without us: from Bash, or from Read for each file.
 func (c *call) baseline() int64 {
-	size := c.res.Coverage.Bytes
+	size, lines := c.res.Coverage.Bytes, int64(c.res.Coverage.Lines)
 	switch {
-	case c.res.Ran == nil && size > capRead:
-		return refusedTokens
-	case c.res.Ran == nil:
-		return min((size+5*int64(c.res.Coverage.Lines))/4, capPageTokens)
 	case c.req.Raw != "":
 		return 0 // it has the text already, or would search the saved file
-	case c.res.Ran.Exit != 0:
-		return min(size, capFailure) / 4
-	case size > capSuccess:
-		return previewTokens
+	case c.res.Ran != nil:
+		return ledger.BaseCommand(size, c.res.Ran.Exit != 0)
 	}
-	return size / 4
+	var sum int64
+	for _, p := range c.mat.parts {
+		part := int64(p.lines) * size / max(lines, 1) // a part's own size is not kept
+		sum += ledger.BaseRead(part, int64(p.lines))
+	}
+	return sum
+}
+
+// baseArguments estimates the tokens Claude would have written for the calls of Bash or Read.
+func (c *call) baseArguments() int64 {
+	if c.req.Command != "" {
+		return int64(llm.Estimate(`{"command":"` + c.req.Command + `"}`))
+	}
+	var sum int64
+	if c.req.Raw == "" {
+		for _, p := range c.mat.parts {
+			sum += int64(llm.Estimate(`{"file_path":"` + p.name + `"}`))
+		}
+	}
+	return sum
 }
