@@ -2,9 +2,7 @@ package docs_test
 
 import (
 	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -65,10 +63,7 @@ func TestCommands(t *testing.T) {
 func TestExceptionsAreNeeded(t *testing.T) {
 	t.Parallel()
 	used := make([]bool, len(exceptions))
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := read(t, "Makefile")
 	for _, d := range documents(t) {
 		for _, b := range d.blocks {
 			for _, c := range commands(t, d, b) {
@@ -77,7 +72,7 @@ func TestExceptionsAreNeeded(t *testing.T) {
 					continue
 				}
 				used[i] = true
-				if words := strings.Fields(c.text); words[0] == "make" && len(words) > 1 && !strings.Contains(string(makefile), "\n"+words[1]+":") {
+				if words := strings.Fields(c.text); words[0] == "make" && len(words) > 1 && !strings.Contains(makefile, "\n"+words[1]+":") {
 					t.Errorf("%s:%d: the Makefile has no target %s", d.name, c.line, words[1])
 				}
 			}

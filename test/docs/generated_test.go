@@ -92,14 +92,10 @@ func proofTable(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("| | measured | promised |\n|---|---|---|\n")
 	for _, p := range proofs {
-		text, err := os.ReadFile(filepath.Join(root, "bench", p.file))
-		if err != nil {
-			t.Fatal(err)
-		}
 		name, how, _ := strings.Cut(p.row, " (")
 		how = strings.TrimSuffix(how, ")")
 		found := false
-		for l := range strings.SplitSeq(string(text), "\n") {
+		for l := range strings.SplitSeq(read(t, "bench/"+p.file), "\n") {
 			cells := strings.Split(strings.Trim(l, "| "), " | ")
 			if len(cells) < 4 || strings.TrimSpace(cells[0]) != name || !strings.HasPrefix(cells[1], how) {
 				continue

@@ -219,16 +219,13 @@ func (s *sandbox) described() {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.t.Error(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
-	if err != nil {
-		s.t.Error(err)
-	}
+	text := read(s.t, "docs/architecture.md")
 	for _, e := range entries {
 		name := e.Name()
 		if e.IsDir() {
 			name += "/"
 		}
-		if filepath.Ext(name) != ".lock" && !strings.Contains(string(text), "`"+name+"`") {
+		if filepath.Ext(name) != ".lock" && !strings.Contains(text, "`"+name+"`") {
 			s.t.Errorf("docs/architecture.md does not say what %s in the state folder is", name)
 		}
 	}

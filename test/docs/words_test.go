@@ -127,23 +127,16 @@ func TestCommandsAreDocumented(t *testing.T) {
 // The README's tables and lists of tools are those of the server.
 func TestToolsAreDocumented(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile(filepath.Join(root, "pkg/mcpserver/testdata/tools.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var tools, waiting []string
-	for _, tool := range gjson.ParseBytes(b).Array() {
+	for _, tool := range gjson.Parse(read(t, "pkg/mcpserver/testdata/tools.json")).Array() {
 		name := tool.Get("name").Str
 		tools = append(tools, name)
 		if tool.Get("inputSchema.properties.wait_s").Exists() {
 			waiting = append(waiting, name)
 		}
 	}
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(readme), "\n| tool | what it does |\n")
+	readme := read(t, "README.md")
+	_, table, _ := strings.Cut(readme, "\n| tool | what it does |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var told []string
 	for row := range strings.SplitSeq(table, "\n") {
@@ -155,7 +148,7 @@ func TestToolsAreDocumented(t *testing.T) {
 	}
 	same(t, "the README's table of tools", told, tools)
 	var takes []string
-	for l := range strings.SplitSeq(string(readme), "\n") {
+	for l := range strings.SplitSeq(readme, "\n") {
 		if names, _, ok := strings.Cut(l, " take `wait_s`"); ok {
 			for _, m := range span.FindAllStringSubmatch(names, -1) {
 				takes = append(takes, m[1])
@@ -224,11 +217,7 @@ func TestFiguresAreMeasured(t *testing.T) {
 		for _, l := range d.prose {
 			var text string
 			for _, m := range source.FindAllStringSubmatch(l.text, -1) {
-				b, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path.Join(path.Dir(d.name), m[1]))))
-				if err != nil {
-					t.Errorf("%s:%d: %v", d.name, l.n, err)
-				}
-				text += " " + string(b)
+				text += " " + read(t, path.Join(path.Dir(d.name), m[1]))
 			}
 			if text == "" {
 				continue
