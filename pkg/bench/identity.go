@@ -29,8 +29,8 @@ func Identify(ctx context.Context, models *llm.Registry, name, file string) (Con
 	if err != nil {
 		return Contestant{}, err
 	}
-	c := Contestant{Identity: Identity{
-		Model: choice.Model, Backend: string(choice.Backend), Window: choice.Window, Slots: choice.Slots, Quant: quantOf(choice.Model),
+	c := Contestant{served: choice.Model, Identity: Identity{
+		Model: publicID(choice.Model), Backend: string(choice.Backend), Window: choice.Window, Slots: choice.Slots, Quant: quantOf(choice.Model),
 	}}
 	all, err := models.Probe(ctx)
 	if err != nil {
@@ -54,6 +54,14 @@ func Identify(ctx context.Context, models *llm.Registry, name, file string) (Con
 		}
 	}
 	return c, nil
+}
+
+// publicID is a model's id without the folders of the machine it lies on: llama-server's is the path of its file.
+func publicID(id string) string {
+	if filepath.IsAbs(id) || strings.Contains(id, `:\`) {
+		return id[strings.LastIndexAny(id, `/\`)+1:]
+	}
+	return id
 }
 
 // readFile takes what a model's file says of itself.

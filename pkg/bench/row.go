@@ -90,7 +90,7 @@ type Row struct {
 
 // Identity says which model on which server.
 type Identity struct {
-	Model     string `json:"model"`                // id as served
+	Model     string `json:"model"`                // id as served, without folders
 	ModelName string `json:"model_name,omitempty"` // in the metadata of its file
 	Quant     string `json:"quant,omitempty"`
 	ModelSHA  string `json:"model_sha256,omitempty"`

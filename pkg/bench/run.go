@@ -61,6 +61,7 @@ type Endings struct {
 // Contestant is a model that takes part.
 type Contestant struct {
 	Identity
+	served   string // id on the server
 	scripted string // how the scripted answerer behaves; "" is a real model
 }
 
@@ -254,7 +255,7 @@ func (b *benchRun) call(ctx context.Context, s *site, j job) (*delegate.Result, 
 	if err := os.MkdirAll(s.state, 0o700); err != nil {
 		return nil, err
 	}
-	models, req := b.g.Models, delegate.Request{Models: []string{j.model.Model}}
+	models, req := b.g.Models, delegate.Request{Models: []string{j.model.served}}
 	if j.model.scripted != "" {
 		models, req.Models = j.task.answerer(j.model.scripted).registry(s.state), nil
 		cfg.Delegate.Model = nil

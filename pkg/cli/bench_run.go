@@ -31,6 +31,7 @@ type benchRunArgs struct {
 	runs     int
 	parallel int
 	out      string
+	commit   string
 }
 
 func benchRun() *command {
@@ -48,6 +49,7 @@ legwork bench run --endpoint http://127.0.0.1:8080 --policy default,classic --ta
 			fs.IntVar(&in.runs, "runs", 5, "`N` runs of every task")
 			fs.IntVar(&in.parallel, "parallel", 1, "`N` runs at once; not more than the server has slots")
 			fs.StringVar(&in.out, "out", "", "`FILE` for the raw rows, JSONL; what it holds is not done again")
+			fs.StringVar(&in.commit, "commit", commit(), "`HASH` of what this program was built from")
 			return func(ctx context.Context, a *app, _ []string) error { return a.runBench(ctx, in) }
 		},
 	}
@@ -88,7 +90,7 @@ func (a *app) runBench(ctx context.Context, in benchRunArgs) error {
 			return err
 		}
 	}
-	o := bench.RunOptions{Tasks: tasks, Policies: in.policies, Runs: in.runs, Parallel: in.parallel, Out: out, Tool: "legwork " + version, Commit: commit(), System: bench.System()}
+	o := bench.RunOptions{Tasks: tasks, Policies: in.policies, Runs: in.runs, Parallel: in.parallel, Out: out, Tool: "legwork " + version, Commit: in.commit, System: bench.System()}
 	if len(o.Policies) == 0 {
 		o.Policies = []string{g.Config.Delegate.Policy}
 	}
@@ -186,9 +188,6 @@ func commit() string {
 		case s.Key == "vcs.modified" && s.Value == "true":
 			dirty = "+changes"
 		}
-	}
-	if out == "" {
-		return ""
 	}
 	return out + dirty
 }
