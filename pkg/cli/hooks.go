@@ -27,6 +27,10 @@ type hooks struct {
 
 	mu   sync.Mutex
 	kept map[string]*kept // by path: the whole of texts that were made shorter
+	// files are those that offload has answered about, by path or pattern → the rule of the answer
+	files map[string]string
+
+	seen followups
 }
 
 // shrink answers the hook after a successful Bash command.
@@ -35,6 +39,7 @@ func (h *hooks) shrink(ctx context.Context, in mcpserver.BashResult) (*mcpserver
 	if err != nil {
 		return nil, err
 	}
+	h.follow(ctx, cfg)
 	h.noteReread(ctx, cfg, in, false)
 	start := time.Now()
 	out := shrink.Output{
@@ -107,6 +112,7 @@ func (h *hooks) failure(ctx context.Context, in mcpserver.BashResult) string {
 	if err != nil {
 		return ""
 	}
+	h.follow(ctx, cfg)
 	h.noteReread(ctx, cfg, in, true)
 	if cfg.Shrink.Mode == "off" {
 		return ""
@@ -163,6 +169,9 @@ func (h *hooks) offload(ctx context.Context, req offload.Request, progress func(
 		}
 	}
 	res, err := h.app.offload(ctx, req, progress)
+	if err == nil && len(req.Files) > 0 {
+		h.watch(req.Files, h.app.dir(), ledger.OffloadRule(offload.RuleOf(res)))
+	}
 	if err != nil || res.Path == "" {
 		return res, err
 	}

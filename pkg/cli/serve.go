@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -89,8 +90,15 @@ func runMCP(ctx context.Context, a *app, _ []string) error {
 	// while the first is being carried out.
 	sctx, stop := signal.NotifyContext(ctx, stopSignals()...)
 	defer stop()
-	return srv.Serve(sctx, a.stdin, a.stdout)
+	err = srv.Serve(sctx, a.stdin, a.stdout)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	defer cancel()
+	h.lookBack(last)
+	return err
 }
+
+// lastLook bounds what is done once the session is over: the client waits 100 ms at most.
+const lastLook = 30 * time.Millisecond
 
 // adoptChildren keeps a record of running children, and ends what a server that was killed left behind.
 func (a *app) adoptChildren() {

@@ -30,6 +30,7 @@ func (h *hooks) called(ctx context.Context, tool string, args []byte) (context.C
 	if name := runNames[tool]; name != "" {
 		tool = name
 	}
+	h.lookBack(ctx)
 	cctx, call := ledger.Begin(ctx, caller)
 	start := time.Now()
 	return cctx, func(reply string, err error) {
@@ -37,6 +38,16 @@ func (h *hooks) called(ctx context.Context, tool string, args []byte) (context.C
 			Tool: tool, ClaudeTokIn: int64(llm.Estimate(reply)), ClaudeTokOut: int64(llm.Estimate(string(args))),
 			MS: time.Since(start).Milliseconds(),
 		}, err)
+	}
+}
+
+// lookBack counts what was fetched since the last call or hook.
+func (h *hooks) lookBack(ctx context.Context) {
+	h.app.mu.Lock()
+	cfg := h.app.last
+	h.app.mu.Unlock()
+	if cfg != nil && cfg.Store.Ledger {
+		h.follow(ctx, cfg)
 	}
 }
 

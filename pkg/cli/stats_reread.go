@@ -43,9 +43,12 @@ func (h *hooks) fetch(path, session string) (rule string, times int, ours bool) 
 	}
 	h.mu.Lock()
 	k := h.kept[path]
+	rule, found := h.watched(path)
 	h.mu.Unlock()
 	if k == nil {
-		rule, found := h.earlier(filepath.Base(path), session)
+		if !found {
+			rule, found = h.earlier(filepath.Base(path), session)
+		}
 		if !found && !mine {
 			return "", 0, false
 		}
@@ -114,7 +117,8 @@ func (h *hooks) noteReread(ctx context.Context, cfg *config.Config, in mcpserver
 // candidate sorts out the words that cannot be a kept text, without a look into the run log.
 func (h *hooks) candidate(path string) bool {
 	h.mu.Lock()
-	known := h.kept[path] != nil
+	_, known := h.watched(path)
+	known = known || h.kept[path] != nil
 	h.mu.Unlock()
 	state, err := config.StateHome(h.app.env)
 	return known || filepath.Base(filepath.Dir(path)) == "tool-results" || err == nil && filepath.Dir(path) == filepath.Join(state, "raw")

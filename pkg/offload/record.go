@@ -28,8 +28,12 @@ func (c *call) record(ctx context.Context) {
 		run.Outcome = ledger.Done
 	}
 	run.OK = run.Outcome == ledger.Done
-	if c.req.Raw == "" && r.Path != "" {
+	switch {
+	case c.req.Raw != "":
+	case r.Path != "":
 		run.Raw = r.Raw
+	case len(c.mat.parts) > 0:
+		run.Raw = c.mat.parts[0].name // which can be read as well
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
 	defer cancel()
