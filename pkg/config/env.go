@@ -102,19 +102,20 @@ func (m *merger) envModel(name string, o Origin) *Model {
 	return &m.cfg.Models[i]
 }
 
-// keyVar is the variable in which the plugin hands over the key that Claude Code keeps; others add a word to it.
-const keyVar = "LEGWORK_API_KEY"
+// KeyVariable is the variable that stands for the key which Claude Code keeps for the plugin; others for api_key_env add
+// a word to it.
+const KeyVariable = "LEGWORK_API_KEY"
 
 // isKeyVar is true for the variables that api_key_env may name. No others: a key meant for another program must not
 // be sent to a model server because a setting names it.
 func isKeyVar(name string) bool {
-	word, ok := strings.CutPrefix(name, keyVar)
+	word, ok := strings.CutPrefix(name, KeyVariable)
 	return ok && (word == "" || len(word) > 1 && word[0] == '_' && envWord(word) == word && word == strings.ToUpper(word))
 }
 
 func keyVarFrom(s string) (any, error) {
 	if s = strings.TrimSpace(s); s != "" && !isKeyVar(s) {
-		return nil, fmt.Errorf("%s is not the name of a variable for keys: %s, or that and a word, as in %s_GPU", clip(s), keyVar, keyVar)
+		return nil, fmt.Errorf("%s is not the name of a variable for keys: %s, or that and a word, as in %s_GPU", clip(s), KeyVariable, KeyVariable)
 	}
 	return s, nil
 }

@@ -155,7 +155,7 @@ func importWorker(src *source) (Plan, error) {
 		if endpoint["base_url"] == nil {
 			endpoint["base_url"] = "http://localhost:11434" // the older tool's default
 		}
-		name := endpointName(fmt.Sprint(endpoint["base_url"]))
+		name := EndpointName(fmt.Sprint(endpoint["base_url"]))
 		plan.Changes = append([]Change{{Key: "endpoints." + name, Value: endpoint}}, plan.Changes...)
 	}
 	return plan, nil
@@ -211,8 +211,8 @@ func checkedValue(f *field, v *yaml.Node, unit string) (any, error) {
 	return f.fromNode(v)
 }
 
-// endpointName makes a short name from an address: the first label of a host name, "local" for this machine.
-func endpointName(base string) string {
+// EndpointName makes a short name from an address: the first label of a host name, "local" for this machine.
+func EndpointName(base string) string {
 	u, err := url.Parse(base)
 	if err != nil {
 		return "imported"

@@ -36,7 +36,7 @@ func newEnvironment(env []string) environment {
 // options, and those they stand for. Names of their own, because an option nobody filled in is handed over empty and
 // would hide what the user exported.
 var pluginOptions = map[string]string{
-	"LEGWORK_OPTION_API_KEY":        keyVar,
+	"LEGWORK_OPTION_API_KEY":        KeyVariable,
 	"LEGWORK_OPTION_BRAVE_API_KEY":  "LEGWORK_RESEARCH_BRAVE_API_KEY",
 	"LEGWORK_OPTION_TAVILY_API_KEY": "LEGWORK_RESEARCH_TAVILY_API_KEY",
 }

@@ -67,6 +67,12 @@ func Apply(ctx context.Context, opts Options, scope Scope, changes []Change) (Ap
 	return write(ctx, opts, scope, edits)
 }
 
+// Check tells whether a change would be taken, without writing anything.
+func Check(c Change) error {
+	_, err := schema().check(c)
+	return err
+}
+
 // RegisterEndpoint writes an endpoint to the sidecar; fields left zero keep what is there. A new one needs a
 // BaseURL.
 func RegisterEndpoint(ctx context.Context, opts Options, scope Scope, e Endpoint) (Applied, error) {

@@ -100,20 +100,33 @@ func deadFix(st llm.EndpointStatus, e config.Endpoint) string {
 
 // call makes the real call: a few tokens, timed.
 func (c *checkup) call(ctx context.Context, st llm.EndpointStatus) Finding {
-	m, why := pick(c.cfg, st)
+	return call(ctx, c.cfg, c.models, st)
+}
+
+// Measure makes one short call on a server that was probed and returns its speed; nil when no call could be made, or
+// none that was answered.
+func Measure(ctx context.Context, cfg *config.Config, models *llm.Registry, st llm.EndpointStatus) *Speed {
+	if st.State != llm.Up {
+		return nil
+	}
+	return call(ctx, cfg, models, st).Speed
+}
+
+func call(ctx context.Context, cfg *config.Config, models *llm.Registry, st llm.EndpointStatus) Finding {
+	m, why := pick(cfg, st)
 	if m == nil {
 		return Finding{Status: Warn, Text: fmt.Sprintf("%s (%s) is up: %s", st.BaseURL, st.Backend, why), Fix: "load or install a chat model there"}
 	}
 	if why != "" {
 		return Finding{Status: OK, Text: fmt.Sprintf("%s (%s) is up, %s; no call was made: %s", st.BaseURL, st.Backend, served(st), why)}
 	}
-	choice, err := c.models.Choose(ctx, llm.Want{Model: m.ID, Endpoint: st.Name})
+	choice, err := models.Choose(ctx, llm.Want{Model: m.ID, Endpoint: st.Name})
 	if err != nil {
 		return Finding{Status: Fail, Text: err.Error(), Fix: "see `legwork models`"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	ans, err := c.models.Chat(ctx, llm.Request{
+	ans, err := models.Chat(ctx, llm.Request{
 		Choice: choice, MaxTokens: speedTokens, Think: llm.ThinkOff,
 		Messages: []llm.Message{{Role: "user", Content: "Count from 1 to 20, separated by blanks. Nothing else."}},
 	})
