@@ -143,8 +143,8 @@ func nonzero(x, tiny float64) float64 {
 const resamples = 4000
 
 // ratio is the total of the first numbers over the total of the second, with a percentile interval by a
-// bootstrap over the pairs. The seed is fixed, so the same data give the same interval.
-func ratio(pairs [][2]float64) interval {
+// bootstrap over the pairs; nil when the second are nothing. The seed is fixed: the same data give the same interval.
+func ratio(pairs [][2]float64) *interval {
 	of := func(draw func(i int) int) float64 {
 		var x, y float64
 		for i := range pairs {
@@ -157,8 +157,11 @@ func ratio(pairs [][2]float64) interval {
 		return x / y
 	}
 	mean := of(func(i int) int { return i })
-	if len(pairs) < 2 || math.IsNaN(mean) {
-		return interval{mean, mean, mean}
+	if math.IsNaN(mean) {
+		return nil
+	}
+	if len(pairs) < 2 {
+		return &interval{mean, 0, math.MaxFloat64} // nothing is known of the spread
 	}
 	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same interval for the same data
 	draws := make([]float64, 0, resamples)
@@ -168,7 +171,7 @@ func ratio(pairs [][2]float64) interval {
 		}
 	}
 	slices.Sort(draws)
-	return interval{mean, percentile(draws, 0.025), percentile(draws, 0.975)}
+	return &interval{mean, percentile(draws, 0.025), percentile(draws, 0.975)}
 }
 
 // percentile of sorted values by nearest rank; zero when there are none.

@@ -88,10 +88,10 @@ func TestRatio(t *testing.T) {
 	near(t, "ratio", got.Mean, r, 1e-12)
 	near(t, "low", got.Low, r-half, 0.01)
 	near(t, "high", got.High, r+half, 0.01)
-	if again := ratio(pairs); again != got {
+	if again := ratio(pairs); *again != *got {
 		t.Errorf("%v, then %v", got, again)
 	}
-	if i := ratio([][2]float64{{1, 0}, {2, 0}}); !math.IsNaN(i.Mean) {
+	if i := ratio([][2]float64{{1, 0}, {2, 0}}); i != nil {
 		t.Errorf("a ratio to nothing: %v", i)
 	}
 }

@@ -223,3 +223,23 @@ func pick(all []*Task, choices []string) ([]*Task, error) {
 	}
 	return out, nil
 }
+
+// PickRows keeps the rows of tasks that the choices allow, as LoadTasks does.
+func PickRows(rows []*Row, choices []string) ([]*Row, error) {
+	if len(choices) == 0 {
+		return rows, nil
+	}
+	fits := map[*Task]*Row{}
+	var all []*Task
+	for _, r := range rows {
+		t := &Task{Name: r.Task, Kind: r.Kind, Tier: r.Tier}
+		fits[t] = r
+		all = append(all, t)
+	}
+	picked, err := pick(all, choices)
+	var out []*Row
+	for _, t := range picked {
+		out = append(out, fits[t])
+	}
+	return out, err
+}
