@@ -50,12 +50,6 @@ var shimRows = section{"Shim", func(l *lab) ([]row, error) {
 	)
 }}
 
-var ledgerRows = section{"Run log", func(l *lab) ([]row, error) {
-	return l.gobenches(
-		gobench{row{what: "statistics over 1,000,000 lines", limit: 2000, unit: "ms"}, "ledger", "BenchmarkStats", "ns/op", 1 / million, "", "3x"},
-	)
-}}
-
 // gobenches runs each benchmark once and turns its metric into a row.
 func (l *lab) gobenches(list ...gobench) ([]row, error) {
 	var rows []row

@@ -164,10 +164,10 @@ func setWeight(w *ledger.Weights, kv string) (key string, err error) {
 const maxWeight = 1_000_000
 
 // Our texts in a session's first message beside the tools, in bytes: what the client puts around the reminder, and
-// the lines that list our commands and skills. A test compares the second with the files.
+// the lines that list our commands and skills (a test compares them with the files).
 const (
 	aroundReminder = 40
-	listedBytes    = 0
+	listedBytes    = 420
 )
 
 // ourPrefix counts what every request of a session holds of ours, in tokens: tools, reminder, list of commands.

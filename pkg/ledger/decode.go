@@ -12,9 +12,11 @@ type decoder struct {
 	words map[string]string
 	buf   []byte
 	pos   int
+
+	job, session, raw string // of the last lines: they are not among the words, which they would soon fill
 }
 
-// maxWords bounds the kept words: job ids are new in every line.
+// maxWords bounds the kept words.
 const maxWords = 4096
 
 func newDecoder() *decoder { return &decoder{words: map[string]string{}} }
@@ -97,15 +99,15 @@ func (d *decoder) field(key []byte, run *Run) bool {
 	case "ms":
 		return d.number(&run.MS)
 	case "job":
-		return d.word(&run.Job)
+		return d.unique(&run.Job, &d.job)
 	case "project":
 		return d.word(&run.Project)
 	case "session":
-		return d.word(&run.Session)
+		return d.unique(&run.Session, &d.session)
 	case "rule":
 		return d.word(&run.Rule)
 	case "raw":
-		return d.word(&run.Raw)
+		return d.unique(&run.Raw, &d.raw)
 	}
 	return d.skip()
 }
@@ -164,6 +166,19 @@ func (d *decoder) word(to *string) bool {
 		}
 	}
 	*to = w
+	return true
+}
+
+// unique reads a text that comes in a few lines at most, which mostly follow each other.
+func (d *decoder) unique(to, last *string) bool {
+	s, ok := d.text()
+	if !ok {
+		return false
+	}
+	if string(s) != *last {
+		*last = string(s)
+	}
+	*to = *last
 	return true
 }
 

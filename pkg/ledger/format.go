@@ -3,7 +3,6 @@ package ledger
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,10 +29,23 @@ func Ended(n map[string]int, all bool) string {
 func word(outcome string) string { return strings.ReplaceAll(plain(outcome), "_", " ") }
 
 func place(outcome string) int {
-	if i := slices.Index(Outcomes(), outcome); i >= 0 {
-		return i
+	switch outcome { // as Outcomes, which a test compares; once for every line of a million
+	case Done:
+		return 0
+	case Failed:
+		return 1
+	case CutOff:
+		return 2
+	case Timeout:
+		return 3
+	case Transport:
+		return 4
+	case Refused:
+		return 5
+	case Cancelled:
+		return 6
 	}
-	return len(Outcomes())
+	return 7
 }
 
 // Grouped writes a whole number with commas.

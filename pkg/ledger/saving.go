@@ -104,21 +104,22 @@ func (p *Parts) add(q *Parts) {
 	p.Searches += q.Searches
 }
 
-// parts weighs the token counts of runs of one tool.
-func (w Weights) parts(tool string, base, baseOut, in, out int64) Parts {
-	if tool == ToolReread {
-		return Parts{Rereads: -math.Round(float64(in) * w.kept())}
+// Parts weighs what a run spared and cost. Each part is rounded to a whole number, so that sums are exact in any
+// order.
+func (w Weights) Parts(r *Run) Parts {
+	if r.Tool == ToolReread {
+		return Parts{Rereads: -math.Round(float64(r.ClaudeTokIn) * w.kept())}
 	}
 	return Parts{
-		Spared: math.Round(float64(base) * w.kept()), Written: math.Round(float64(baseOut) * w.Output),
-		Replies: -math.Round(float64(in) * w.kept()), Arguments: -math.Round(float64(out) * w.Output),
+		Spared: math.Round(float64(r.BaseTok) * w.kept()), Written: math.Round(float64(r.BaseOut) * w.Output),
+		Replies: -math.Round(float64(r.ClaudeTokIn) * w.kept()), Arguments: -math.Round(float64(r.ClaudeTokOut) * w.Output),
 	}
 }
 
 // Net is what a run saved, in uncached input tokens; negative when it cost more than it spared. The fixed cost of
 // being there at all is not in it: see [Weights.Fixed].
 func (w Weights) Net(r *Run) float64 {
-	p := w.parts(r.Tool, r.BaseTok, r.BaseOut, r.ClaudeTokIn, r.ClaudeTokOut)
+	p := w.Parts(r)
 	return p.Net()
 }
 

@@ -84,50 +84,16 @@ const (
 	KeyNone  = "(none)"        // no model was needed, no project was known
 )
 
-// table collects rows by key.
-type table map[string]*Row
-
-func (t table) row(key string) *Row {
-	row := t[key]
-	if row == nil {
-		row = &Row{Key: key, Outcomes: map[string]int{}}
-		t[key] = row
-	}
-	return row
-}
-
-// sorted gives the rows with most runs first, the fixed cost last.
-func (t table) sorted() []Row {
-	rows := make([]Row, 0, len(t))
-	for _, r := range t {
-		rows = append(rows, *r)
-	}
-	slices.SortFunc(rows, func(a, b Row) int {
-		if fixed := cmp.Compare(b2i(a.Key == KeyFixed), b2i(b.Key == KeyFixed)); fixed != 0 {
-			return fixed
-		}
-		return cmp.Or(cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Key, b.Key))
-	})
-	return rows
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // Stats reads the ledger once and sums it up. Memory grows with the number of distinct projects, days, models and
-// sessions (about 150 bytes each), not with that of runs.
+// sessions (about 200 bytes each), not with that of runs.
 func (l *Ledger) Stats(q Query) (Report, error) {
 	if q.Loc == nil {
 		q.Loc = time.Local
 	}
-	rep := Report{Since: q.Since, Weights: q.Weights, Total: Row{Key: "total", Outcomes: map[string]int{}}}
+	rep := Report{Since: q.Since, Weights: q.Weights}
 	c := collector{
-		rep: &rep, query: q, cells: map[cell]*sums{}, recalls: map[string]*Recall{}, sessions: map[session]*presence{},
-		tools: table{}, models: table{}, projects: table{}, days: table{},
+		total: sums{Row: Row{Key: "total", Outcomes: map[string]int{}}, ends: make([]int, len(Outcomes()))}, rep: &rep, query: q, recalls: map[recallKey]*Recall{}, sessions: map[session]*presence{},
+		tools: newTable(), models: newTable(), projects: newTable(), days: newTable(),
 	}
 	counts, err := l.Read(q.Since, c.add)
 	rep.Counts = counts
@@ -135,17 +101,60 @@ func (l *Ledger) Stats(q Query) (Report, error) {
 	return rep, err
 }
 
-// cell is everything a run is counted under. One look-up per line, instead of one per table, is what keeps a
-// million lines within the time.
-type cell struct {
-	tool, model, project, day, outcome, rule string
-	kept                                     bool // the whole text was kept for Claude to fetch
+// sums is a row while it grows. The usual outcomes are counted without a map.
+type sums struct {
+	Row
+	ends []int // as Outcomes
 }
 
-type sums struct {
-	runs, ok, longer, again          int
-	ms, local, cached, out           int64
-	base, baseOut, received, written int64
+// table collects rows by key.
+type table struct {
+	rows map[string]*sums
+	key  string // of last
+	last *sums
+}
+
+func newTable() *table { return &table{rows: map[string]*sums{}} }
+
+func (t *table) row(key string) *sums {
+	if t.last != nil && t.key == key {
+		return t.last
+	}
+	s := t.rows[key]
+	if s == nil {
+		s = &sums{Row: Row{Key: key, Outcomes: map[string]int{}}, ends: make([]int, len(Outcomes()))}
+		t.rows[key] = s
+	}
+	t.key, t.last = key, s
+	return s
+}
+
+// sorted gives the rows with most runs first, the fixed cost last.
+func (t *table) sorted() []Row {
+	rows := make([]Row, 0, len(t.rows))
+	for _, s := range t.rows {
+		rows = append(rows, s.done())
+	}
+	slices.SortFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b2i(a.Key == KeyFixed), b2i(b.Key == KeyFixed)), cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Key, b.Key))
+	})
+	return rows
+}
+
+func (s *sums) done() Row {
+	for i, o := range Outcomes() {
+		if s.ends[i] > 0 {
+			s.Outcomes[o] = s.ends[i]
+		}
+	}
+	return s.Row
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // session identifies one for the fixed cost. Where its id is not known, a project's day counts as one.
@@ -157,17 +166,22 @@ type presence struct {
 	searched     bool
 }
 
+type recallKey struct {
+	rule string
+	call bool
+}
+
 type collector struct {
-	rep                           *Report
-	query                         Query
-	cells                         map[cell]*sums
-	last                          cell
-	lastSums                      *sums
-	lastSession                   session
-	lastPresence                  *presence
-	recalls                       map[string]*Recall
-	sessions                      map[session]*presence
-	tools, models, projects, days table
+	rep      *Report
+	query    Query
+	recalls  map[recallKey]*Recall
+	sessions map[session]*presence
+
+	lastSession  session
+	lastPresence *presence
+
+	total                         sums
+	tools, models, projects, days *table
 	dayOf                         dayCache
 }
 
@@ -188,68 +202,73 @@ func (d *dayCache) of(t time.Time, loc *time.Location) string {
 	return d.name
 }
 
+// entry is one run as the rows count it.
+type entry struct {
+	run           *Run
+	end           int // place of its outcome, -1 for one that is not known
+	asked, longer int
+	net           float64
+}
+
 func (c *collector) add(r *Run) bool {
-	if c.rep.First.IsZero() {
-		c.rep.First = r.TS
+	rep := c.rep
+	if rep.First.IsZero() || r.TS.Before(rep.First) {
+		rep.First = r.TS
 	}
-	c.rep.Last = r.TS
-	key := cell{
-		tool: r.Tool, model: r.Model, project: r.Project, day: c.dayOf.of(r.TS, c.query.Loc), outcome: r.Outcome,
-		rule: r.Rule, kept: r.Raw != "",
+	if r.TS.After(rep.Last) {
+		rep.Last = r.TS
 	}
-	c.present(r, key.day)
-	if c.lastSums == nil || key != c.last {
-		c.last, c.lastSums = key, c.cells[key]
-		if c.lastSums == nil {
-			c.lastSums = &sums{}
-			c.cells[key] = c.lastSums
-		}
+	day := c.dayOf.of(r.TS, c.query.Loc)
+	c.present(r, day)
+	if r.Tool == ToolSession {
+		return true
 	}
-	s := c.lastSums
-	s.runs++
-	s.ok += b2i(r.OK)
-	s.longer += b2i(r.Tool == ToolNote || r.BaseTok > 0 && r.ClaudeTokIn > r.BaseTok)
-	s.again += b2i(r.Attempts > 1)
-	s.ms += r.MS
-	s.local += r.InTok
-	s.cached += r.CachedTok
-	s.out += r.OutTok
-	s.base += r.BaseTok
-	s.baseOut += r.BaseOut
-	s.received += r.ClaudeTokIn
-	s.written += r.ClaudeTokOut
+	parts := c.query.Weights.Parts(r)
+	e := entry{run: r, net: parts.Net(), end: -1, longer: b2i(r.Tool == ToolNote || r.BaseTok > 0 && r.ClaudeTokIn > r.BaseTok)}
+	switch {
+	case r.Outcome == Asked || r.Tool == ToolReread || r.Tool == ToolNote:
+		e.asked = 1
+	default:
+		e.end = place(r.Outcome)
+	}
+	rep.Parts.add(&parts)
+	c.total.count(&e)
+	c.tools.row(r.Tool).count(&e)
+	c.models.row(cmp.Or(r.Model, KeyNone)).count(&e)
+	c.projects.row(cmp.Or(r.Project, KeyNone)).count(&e)
+	c.days.row(day).count(&e)
+	switch r.Tool {
+	case ToolShrink, ToolReread, ToolNote:
+		rep.Shrunk += e.net
+	default:
+		rep.Calls += e.net
+	}
+	c.recall(r)
 	return true
 }
 
-// spread adds the cells up into the tables.
-func (c *collector) spread() {
-	for key, s := range c.cells {
-		if key.tool == ToolSession {
-			continue
-		}
-		parts := c.query.Weights.parts(key.tool, s.base, s.baseOut, s.received, s.written)
-		row := Row{
-			Longer: s.longer, MS: s.ms, LocalTok: s.local, CachedTok: s.cached, OutTok: s.out, ClaudeTok: s.received, Net: parts.Net(),
-		}
-		if key.outcome == Asked || key.tool == ToolReread || key.tool == ToolNote {
-			row.Asked = s.runs
-		} else {
-			row.Runs, row.OK, row.Outcomes = s.runs, s.ok, map[string]int{key.outcome: s.runs}
-		}
-		c.rep.Parts.add(&parts)
-		c.rep.Total.Add(&row)
-		c.tools.row(key.tool).Add(&row)
-		c.models.row(cmp.Or(key.model, KeyNone)).Add(&row)
-		c.projects.row(cmp.Or(key.project, KeyNone)).Add(&row)
-		c.days.row(key.day).Add(&row)
-		switch key.tool {
-		case ToolShrink, ToolReread, ToolNote:
-			c.rep.Shrunk += row.Net
-		default:
-			c.rep.Calls += row.Net
-		}
-		c.recall(key, s)
+// count adds one run to a row.
+func (s *sums) count(e *entry) {
+	r := e.run
+	switch {
+	case e.asked > 0:
+		s.Asked++
+	case e.end < len(s.ends):
+		s.ends[e.end]++
+		s.Runs++
+		s.OK += b2i(r.OK)
+	default:
+		s.Outcomes[r.Outcome]++
+		s.Runs++
+		s.OK += b2i(r.OK)
 	}
+	s.Longer += e.longer
+	s.MS += r.MS
+	s.LocalTok += r.InTok
+	s.CachedTok += r.CachedTok
+	s.OutTok += r.OutTok
+	s.ClaudeTok += r.ClaudeTokIn
+	s.Net += e.net
 }
 
 // present notes the session of a run. Runs that Claude had no part in belong to none.
@@ -275,48 +294,62 @@ func (c *collector) present(r *Run, day string) {
 }
 
 // recall counts the texts that rules shortened, and those fetched after all.
-func (c *collector) recall(key cell, s *sums) {
-	rule, shrunk, fetched := key.rule, 0, 0
-	switch {
-	case rule == "":
-		return
-	case key.tool == ToolReread:
-		fetched = s.runs - s.again
-	case key.tool == ToolShrink:
-		shrunk = s.runs
-	case key.kept:
-		rule, shrunk = OffloadRule(rule), s.runs
-	default:
+func (c *collector) recall(r *Run) {
+	if r.Rule == "" || r.Tool != ToolReread && r.Tool != ToolShrink && r.Raw == "" || r.Outcome == Asked {
 		return
 	}
-	rc := c.recalls[rule]
+	key := recallKey{rule: r.Rule, call: r.Tool != ToolReread && r.Tool != ToolShrink}
+	rc := c.recalls[key]
 	if rc == nil {
-		rc = &Recall{Rule: rule}
-		c.recalls[rule] = rc
+		rc = &Recall{Rule: r.Rule}
+		c.recalls[key] = rc
 	}
-	rc.Shrunk += shrunk
-	rc.Fetched += fetched
+	switch {
+	case r.Tool != ToolReread:
+		rc.Shrunk++
+	case r.Attempts <= 1: // the first time this text was fetched
+		rc.Fetched++
+	}
 }
 
 func (c *collector) finish() {
-	rep := c.rep
-	c.spread()
 	c.charge()
-	rep.Tools, rep.Models, rep.Projects = c.tools.sorted(), c.models.sorted(), c.projects.sorted()
-	rep.Days = c.days.sorted()
+	rep := c.rep
+	rep.Tools, rep.Models, rep.Projects, rep.Days = c.tools.sorted(), c.models.sorted(), c.projects.sorted(), c.days.sorted()
 	slices.SortFunc(rep.Days, func(a, b Row) int { return cmp.Compare(a.Key, b.Key) })
-	for _, rc := range c.recalls {
+	rep.Recalls = c.rates()
+}
+
+// rates joins what calls and rereads say of the same rule.
+func (c *collector) rates() []Recall {
+	byRule := map[string]*Recall{}
+	for key, rc := range c.recalls {
+		name := key.rule
+		if key.call {
+			name = OffloadRule(name)
+		}
+		sum := byRule[name]
+		if sum == nil {
+			sum = &Recall{Rule: name}
+			byRule[name] = sum
+		}
+		sum.Shrunk += rc.Shrunk
+		sum.Fetched += rc.Fetched
+	}
+	var all []Recall
+	for _, rc := range byRule {
 		if rc.Shrunk > 0 {
 			rc.Rate = float64(rc.Fetched) / float64(rc.Shrunk)
 		}
-		rep.Recalls = append(rep.Recalls, *rc)
+		all = append(all, *rc)
 	}
-	slices.SortFunc(rep.Recalls, func(a, b Recall) int {
+	slices.SortFunc(all, func(a, b Recall) int {
 		return cmp.Or(cmp.Compare(b.Rate, a.Rate), cmp.Compare(b.Shrunk, a.Shrunk), cmp.Compare(a.Rule, b.Rule))
 	})
+	return all
 }
 
-// charge adds what the sessions pay for our presence.
+// charge adds what the sessions pay for our presence, and closes the total.
 func (c *collector) charge() {
 	rep, w := c.rep, c.query.Weights
 	rep.Sessions = len(c.sessions)
@@ -327,11 +360,12 @@ func (c *collector) charge() {
 		}
 		net := parts.Net()
 		rep.Parts.add(&parts)
-		rep.Total.Net += net
 		rep.Calls += net
+		c.total.Net += net
 		c.tools.row(KeyFixed).Net += net
 		c.models.row(KeyFixed).Net += net
 		c.projects.row(cmp.Or(p.project, KeyNone)).Net += net
 		c.days.row(p.day).Net += net
 	}
+	rep.Total = c.total.done()
 }
