@@ -92,7 +92,7 @@ func likelyTool(message string, r *request) string {
 // once sends body one time.
 func (x *exchange) once(ctx context.Context, body string, p *repairer) *failure {
 	path, wire := "/messages", body
-	chat := x.s.route() == RouteChat
+	chat := x.viaChat || x.s.route() == RouteChat
 	if chat {
 		path, wire = "/chat/completions", x.s.toChat(body, &x.n)
 	} else if x.s.target.Kind == Anthropic {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,9 +37,12 @@ func runClient(t *testing.T, env []string, dir, prompt string, more ...string) c
 	defer cancel()
 	args := append([]string{
 		"-p", "--output-format", "stream-json", "--verbose", "--model", "local", "--permission-mode", "acceptEdits",
-		"--allowedTools", "Bash,Edit,Read,Write", "--tools", "Bash,Edit,Read,Write", "--setting-sources", "", "--strict-mcp-config",
+		"--allowedTools", "Bash,Edit,Read,Write", "--setting-sources", "", "--strict-mcp-config",
 		"--disable-slash-commands", "--no-session-persistence", "--max-turns", "12",
 	}, more...)
+	if !slices.Contains(more, "--tools") {
+		args = append(args, "--tools", "Bash,Edit,Read,Write")
+	}
 	cmd := exec.CommandContext(ctx, bin, append(args, "--", prompt)...)
 	cmd.Dir = dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb"}, env...)

@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/tidwall/gjson"
 )
 
 // maxRequest bounds a body of the client.
@@ -28,6 +25,8 @@ type exchange struct {
 	window  int    // as told by an error, 0: nothing told
 	// untouched is a whole answer as the server sent it.
 	untouched string
+	// viaChat sends a request of the native route to /v1/chat/completions.
+	viaChat bool
 }
 
 func (s *Shim) serveMessages(w http.ResponseWriter, r *http.Request) {
@@ -190,45 +189,6 @@ func (x *exchange) repairer(out emitter) *repairer {
 // body is what is sent now.
 func (x *exchange) body() string {
 	return x.req.clamp(x.req.body, orZero(x.window, x.s.target.Window), x.spliced)
-}
-
-// forcedRoom is how many tokens a forced call may take beyond the size of the one that failed. A small model held to a
-// grammar easily writes without end, and the client's own limit is thousands of tokens: minutes of waiting.
-const forcedRoom = 1024
-
-// forced is body with a tool call of up to limit tokens demanded, in one piece.
-func (x *exchange) forced(limit int) string {
-	body := x.body()
-	if asked := int(gjson.Get(body, "max_tokens").Int()); asked <= 0 || asked > limit {
-		body = setMember(body, "max_tokens", strconv.Itoa(limit))
-	}
-	return setMember(setMember(body, "tool_choice", `{"type":"any"}`), "stream", "false")
-}
-
-// force asks once more with tool_choice any: llama-server and vLLM then let the grammar see to a valid call.
-func (x *exchange) force(ctx context.Context, p *repairer) {
-	if x.s.opt.NoSecondAsk || x.req.required || len(x.req.tools) == 0 || !x.s.target.local() || x.s.learned.has("tool_choice") {
-		return
-	}
-	c := &collector{}
-	second := x.repairer(c)
-	second.rec = &Record{}           // its usage is added below, its findings are not the answer's
-	limit := forcedRoom + p.outBytes // a token is a byte at least
-	if fail := x.ask(ctx, func() string { return x.forced(limit) }, second); fail != nil {
-		x.n.add("second ask failed: " + clip(fail.message, 120))
-		return
-	}
-	second.settle()
-	second.end()
-	x.rec.Usage.Output += second.rec.Usage.Output
-	calls := p.adopt(c.message())
-	if calls == 0 {
-		x.n.add("second ask with a forced call brought none")
-		return
-	}
-	x.n.add("second ask with a forced call, because of " + strings.Join(x.rec.Unexecuted, "; "))
-	x.rec.Forced += calls
-	x.rec.Unexecuted = nil
 }
 
 // whole answers a request that wants one JSON message.

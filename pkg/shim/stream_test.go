@@ -246,54 +246,110 @@ func TestNoToolsNoHolding(t *testing.T) {
 	}
 }
 
-// A call that cannot be converted is asked for once more with a call forced.
+// secondAnswers are what a server may say when it is asked again, natively and held to a schema.
+func secondAnswers(kind Kind) map[string]answer {
+	call := func(args string) answer {
+		return answer{json: `{"id":"msg_9","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t","name":"Edit","input":` + args + `}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":7}}`}
+	}
+	words := answer{json: `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"no"}],"stop_reason":"end_turn","usage":{}}`}
+	if kind != VLLM {
+		say := func(s string) answer {
+			return answer{json: `{"id":"c","model":"m","choices":[{"message":{"role":"assistant","content":` + quote(s) + `},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":7}}`}
+		}
+		call = func(args string) answer { return say("{\n  \"name\": \"Edit\",\n  \"arguments\": " + args + "}") }
+		words = say("no")
+	}
+	return map[string]answer{"right": call(`{"path":"right"}`), "misfit": call(`{"line":1}`), "words": words, "fails": {status: 500, json: `{}`}}
+}
+
+// A call that cannot be converted is asked for once more with a call forced: by a schema where the server takes one
+// beside tools, else by tool_choice.
 func TestSecondAsk(t *testing.T) {
 	t.Parallel()
-	forced := `{"id":"msg_9","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t","name":"Edit","input":{"path":"right"}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":7}}`
+	const right = `tool:Edit{"path":"right"}] tool_use`
+	prose := "I edit it:\n```json\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "\n```"
+	two := "<tool_call>\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "</tool_call>\n<tool_call>\n" + `{"name":"Edit","arguments":{"path":"y"}}` + "</tool_call>"
+	invented := `{"name":"EditFile","arguments":{}}`
 	rows := []struct {
 		name   string
 		first  []string
-		second answer
+		second string
 		want   string
-		forced int
-		why    string
+		why    string // of the first, "": the second brought nothing
 	}{
-		{"invented tool name", textStream("end_turn", `{"name":"EditFile","arguments":{"path":"x"}}`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1, "printed call: no tool is called EditFile"},
-		{"broken JSON", textStream("end_turn", `{"name":"Edit","arguments":{"path":"x"`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1, "printed call: its JSON is broken"},
-		{"arguments as a plain string", textStream("end_turn", `{"name":"Edit","arguments":"ls"}`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1, "printed call: its arguments are a plain string"},
-		{"real call with broken JSON", toolStream("tool_use", "Edit", `{"path":"x`), answer{json: forced}, `[tool:Edit{"path":"right"}] tool_use`, 1, "Edit: its JSON is broken"},
-		{
-			"a call behind prose", textStream("end_turn", "I edit it:\n```json\n", `{"name":"Edit","arguments":{"path":"x"}}`, "\n```"),
-			answer{json: forced},
-			"[text:I edit it:\n```json\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "\n``` " + `tool:Edit{"path":"right"}] tool_use`, 1, "a call at the end of a longer text",
-		},
-		{
-			"two calls in one text", textStream("end_turn", "<tool_call>\n", `{"name":"Edit","arguments":{"path":"x"}}`, "</tool_call>\n<tool_call>\n", `{"name":"Edit","arguments":{"path":"y"}}`, "</tool_call>"),
-			answer{json: forced},
-			"[text:<tool_call>\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "</tool_call>\n<tool_call>\n" + `{"name":"Edit","arguments":{"path":"y"}}` + "</tool_call> " + `tool:Edit{"path":"right"}] tool_use`, 1, "a call at the end of a longer text",
-		},
-		{"the second is text again", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{json: `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"no"}],"stop_reason":"end_turn","usage":{}}`}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0, ""},
-		{"the second fails", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{status: 500, json: `{}`}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0, ""},
-		{"the second does not fit either", textStream("end_turn", `{"name":"EditFile","arguments":{}}`), answer{json: strings.Replace(forced, `"path":"right"`, `"line":1`, 1)}, `[text:{"name":"EditFile","arguments":{}}] end_turn`, 0, ""},
+		{"invented tool name", textStream("end_turn", `{"name":"EditFile","arguments":{"path":"x"}}`), "right", "[" + right, "printed call: no tool is called EditFile"},
+		{"broken JSON", textStream("end_turn", `{"name":"Edit","arguments":{"path":"x"`), "right", "[" + right, "printed call: its JSON is broken"},
+		{"arguments as a plain string", textStream("end_turn", `{"name":"Edit","arguments":"ls"}`), "right", "[" + right, "printed call: its arguments are a plain string"},
+		{"real call with broken JSON", toolStream("tool_use", "Edit", `{"path":"x`), "right", "[" + right, "Edit: its JSON is broken"},
+		{"a call behind prose", textStream("end_turn", prose[:11], prose[11:]), "right", "[text:" + prose + " " + right, "a call at the end of a longer text"},
+		{"two calls in one text", textStream("end_turn", two[:20], two[20:]), "right", "[text:" + two + " " + right, "a call at the end of a longer text"},
+		{"the second is text again", textStream("end_turn", invented), "words", "[text:" + invented + "] end_turn", ""},
+		{"the second fails", textStream("end_turn", invented), "fails", "[text:" + invented + "] end_turn", ""},
+		{"the second does not fit either", textStream("end_turn", invented), "misfit", "[text:" + invented + "] end_turn", ""},
+	}
+	for _, kind := range []Kind{LlamaCPP, Ollama, VLLM} {
+		for _, row := range rows {
+			t.Run(string(kind)+"/"+row.name, func(t *testing.T) {
+				t.Parallel()
+				f := newFake(t, answer{chunks: row.first}, secondAnswers(kind)[row.second])
+				r := newRig(t, f, func(target *Target, _ *Options) { target.Kind = kind })
+				if got := strings.ReplaceAll(blocks(r.post(t, ask("")).message(t)), `{"path": "right"}`, `{"path":"right"}`); got != row.want {
+					t.Errorf("client saw %s", got)
+				}
+				checkForced(t, kind, f.last(t))
+				rec := r.record(t, 0)
+				if (rec.Forced == 1) != (row.why != "") || rec.Asks != 2 || (rec.Forced == 0) != (len(rec.Unexecuted) > 0) {
+					t.Errorf("record %+v", rec)
+				}
+				if changed := strings.Join(rec.Changed, "\n"); row.why != "" && !strings.Contains(changed, "second ask with a forced call, because of "+row.why) {
+					t.Errorf("the record does not say why: %s", changed)
+				}
+			})
+		}
+	}
+}
+
+// checkForced looks at how the second ask was made.
+func checkForced(t *testing.T, kind Kind, q received) {
+	t.Helper()
+	if kind == VLLM {
+		if c := get(q.body, "tool_choice"); c != `{"type":"any"}` || q.path != "/v1/messages" {
+			t.Errorf("%s with tool_choice %s", q.path, c)
+		}
+		return
+	}
+	call := gjson.Get(q.body, "response_format.json_schema.schema.anyOf.0.properties")
+	if q.path != "/v1/chat/completions" || call.Get("name.const").Str != "Edit" || !call.Get("arguments.properties.path").Exists() || !gjson.Get(q.body, "tools.0").Exists() {
+		t.Errorf("%s with %s", q.path, q.body)
+	}
+}
+
+// A server that refuses the schema, or has no such route, is asked with tool_choice. A schema that refers to its own
+// root would mean something else inside another one.
+func TestSecondAskWithoutSchema(t *testing.T) {
+	t.Parallel()
+	first, forced := answer{chunks: textStream("end_turn", `{"name":"EditFile","arguments":{}}`)}, secondAnswers(VLLM)["right"]
+	rows := []struct {
+		name    string
+		body    string
+		answers []answer
+	}{
+		{"refused", ask(""), []answer{first, {status: 400, json: `{"error":{"message":"failed to parse grammar"}}`}, forced}},
+		{"no such route", ask(""), []answer{first, {status: 404, json: `{}`}, forced}},
+		{"refers to its root", strings.Replace(ask(""), `"properties":{`, `"properties":{"line":{"$ref":"#/$defs/l"},`, 1), []answer{first, forced}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			f := newFake(t, answer{chunks: row.first}, row.second)
+			f := newFake(t, row.answers...)
 			r := newRig(t, f, nil)
-			if got := blocks(r.post(t, ask("")).message(t)); got != row.want {
+			if got := blocks(r.post(t, row.body).message(t)); got != `[tool:Edit{"path":"right"}] tool_use` {
 				t.Errorf("client saw %s", got)
 			}
-			if c := get(f.last(t).body, "tool_choice"); c != `{"type":"any"}` {
-				t.Errorf("tool_choice %s", c)
-			}
-			rec := r.record(t, 0)
-			if rec.Forced != row.forced || rec.Asks != 2 || (row.forced == 0) != (len(rec.Unexecuted) > 0) {
+			if rec := r.record(t, 0); rec.Forced != 1 || rec.Asks != len(row.answers) {
 				t.Errorf("record %+v", rec)
 			}
-			if changed := strings.Join(rec.Changed, "\n"); row.forced > 0 && !strings.Contains(changed, "second ask with a forced call, because of "+row.why) {
-				t.Errorf("the record does not say why: %s", changed)
-			}
+			checkForced(t, VLLM, f.last(t))
 		})
 	}
 }
@@ -659,8 +715,7 @@ func TestRecordsMaskSecrets(t *testing.T) {
 func TestNotesMaskSecrets(t *testing.T) {
 	t.Parallel()
 	key := "sk-ant-REDACTED"
-	forced := `{"id":"msg_9","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t","name":"Edit","input":{"path":"right"}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":7}}`
-	r := newRig(t, newFake(t, answer{chunks: textStream("end_turn", `{"name":`+quote(key)+`,"arguments":{}}`)}, answer{json: forced}), nil)
+	r := newRig(t, newFake(t, answer{chunks: textStream("end_turn", `{"name":`+quote(key)+`,"arguments":{}}`)}, secondAnswers(LlamaCPP)["right"]), nil)
 	r.post(t, ask("")).message(t)
 	rec := r.record(t, 0)
 	if changed := strings.Join(rec.Changed, "\n"); rec.Forced != 1 || !strings.Contains(changed, "no tool is called ***") || strings.Contains(changed, key) {
