@@ -17,7 +17,7 @@ var secondAskTasks = []string{
 	"Delete the file notes.txt.", "Search notes.txt for the word milk.", "Replace every var in app.js by const.",
 	"Add a comment line at the top of app.js.", "Append the line eggs to notes.txt.", "Create a file hello.txt that says hello.",
 	"Count the lines of notes.txt.", "Sort the lines of notes.txt.", "Run the tests.", "Show the first line of app.js.",
-	"Copy notes.txt to backup.txt.", "Fix the typo recieve in notes.txt.", "Insert a blank line after the first line of notes.txt.",
+	"Copy notes.txt to backup.txt.", "Fix the typo recieve in notes.txt.", "Insert a blank line after the first line of notes.txt.", //nolint:misspell // to be put right
 	"Change the limit in app.js to 20 and write down in notes.txt that you did.", "Make the directory src and move app.js into it.",
 	"Read notes.txt and app.js and tell me which is longer.", "Undo the last change to app.js.",
 	"Format app.js.", "Check the syntax of app.js.", "Show what git says about this directory.", "Open notes.txt in an editor.",
@@ -93,7 +93,7 @@ func appendLive(t *testing.T, line string) {
 func firstAnswer(t *testing.T, target Target, tools, task string) (Record, string) {
 	t.Helper()
 	dir, rec := t.TempDir(), t.TempDir()
-	for name, text := range map[string]string{"app.js": "var limit = 10;\nconsole.log(limit);\n", "notes.txt": "milk\nbread\nto recieve\n"} {
+	for name, text := range map[string]string{"app.js": "var limit = 10;\nconsole.log(limit);\n", "notes.txt": "milk\nbread\nto recieve\n"} { //nolint:misspell // to be put right
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
