@@ -24,6 +24,7 @@ type candidate struct {
 	class, why   string
 	greens       []string // names of green tests, when known
 	facts        []Fact
+	mended       []string // what rules put right in the model's code
 }
 
 // lines counts the lines of all targets.
@@ -51,6 +52,12 @@ func rank(class string) int {
 	return slices.Index([]string{classScope, classUnfinished, classTimeout, classLoad, classTests, ""}, class)
 }
 
+// near says that a candidate may be one repair away from a pass: half of its tests are green, or what ails it
+// is no wrong value but code that does not load or throws.
+func (k *candidate) near() bool {
+	return k.class == classLoad || 2*k.green >= k.total || slices.ContainsFunc(k.facts, func(f Fact) bool { return f.Got == "" && f.At != "" })
+}
+
 // work is the state of all attempts of a call.
 type work struct {
 	c       *call
@@ -60,6 +67,7 @@ type work struct {
 	history []llm.Message   // the conversation, for policies that keep one
 	attempt int             // over all models
 	told    []string        // paths that test runs changed
+	mends   bool            // rules put right what needs no model
 	walled  bool            // told that the sandbox stands in the way
 }
 
@@ -96,19 +104,22 @@ func (w *work) with(ctx context.Context, m llm.Choice) (done bool, err error) {
 	c := w.c
 	p := &plan{policy: c.policyFor(m.Model)}
 	c.res.Model, c.res.Endpoint, c.res.Policy = m.Model, m.Endpoint, p.name
-	p.hopeless = p.learns && !c.asked && c.records()[m.Model].hopeless()
+	p.record, p.freely = c.records()[m.Model], c.asked
 	defer func() {
-		// A first answer that passed says nothing about further turns.
-		if p.asked > 0 && err == nil {
-			passed := c.res.Verdict == Pass
-			further := p.asked - 1
-			if passed {
-				further++
-			}
-			c.learnTurns(ctx, m.Model, further, passed)
+		if p.asked == 0 || err != nil || p.converse {
+			return
 		}
+		one := record{Calls: 1, Turns: max(0, p.judged-1)}
+		passed := c.res.Verdict == Pass
+		if !passed || p.asked > 1 || len(c.best.mended) > 0 {
+			one.Failed = 1
+		}
+		if passed && p.asked > 1 {
+			one.Passes = 1
+		}
+		c.learn(ctx, m.Model, one)
 	}()
-	w.history = nil
+	w.history, w.mends = nil, p.mends
 	for p.asked < c.req.Attempts {
 		kind, temp := p.next(c.best)
 		turns := []turn{{kind: kind, temperature: temp, seed: seed()}}
@@ -121,11 +132,11 @@ func (w *work) with(ctx context.Context, m llm.Choice) (done bool, err error) {
 		if err != nil {
 			return true, c.failed(ctx, err)
 		}
+		p.learn(kind, f, progress)
 		if f.pass {
 			c.res.Verdict, c.res.Outcome = Pass, "passed"
 			return true, nil
 		}
-		p.learn(kind, f, progress)
 		if why := p.over(c.best); why != "" && p.asked < c.req.Attempts {
 			c.res.Stopped = why
 			break
@@ -259,15 +270,38 @@ func (w *work) consider(ctx context.Context, m llm.Choice, r reply) (finding, bo
 		a.Class, a.Why = f.class, f.why
 		return f, false, nil
 	}
-	if err := c.write(files); err != nil {
-		return f, false, err
-	}
 	c.say("attempt %d: running the test", w.attempt)
-	run, err := c.gate.run(ctx)
+	k, f, err := w.try(ctx, m, files)
 	if err != nil {
 		return f, false, err
 	}
-	f = c.judge(run)
+	if w.mends && (f.class == classLoad || f.class == classTests) {
+		if k, f, err = w.mended(ctx, m, k, f); err != nil {
+			return f, false, err
+		}
+	}
+	a.Mended = k.mended
+	a.Class, a.Why, a.Green, a.Total, a.Facts = f.class, f.why, k.green, k.total, k.facts
+	progress := w.progress(k)
+	c.last = k
+	if f.pass || k.better(c.best) {
+		c.best = k
+	}
+	c.res.Green, c.res.Total = c.best.green, max(c.best.total, c.best.green)
+	return f, progress, nil
+}
+
+// try runs the gate over a candidate.
+func (w *work) try(ctx context.Context, m llm.Choice, files map[string]string) (*candidate, finding, error) {
+	c := w.c
+	if err := c.write(files); err != nil {
+		return nil, finding{}, err
+	}
+	run, err := c.gate.run(ctx)
+	if err != nil {
+		return nil, finding{}, err
+	}
+	f := c.judge(run)
 	w.tell(run.changed)
 	if box := c.gate.box; box != nil && !f.pass && box.why(run) != "" && !w.walled {
 		w.walled = true
@@ -283,14 +317,22 @@ func (w *work) consider(ctx context.Context, m llm.Choice, r reply) (finding, bo
 	if f.class == classUnfinished || f.class == classScope {
 		k.green = 0 // what such a run says of its tests is the code's own word
 	}
-	a.Class, a.Why, a.Green, a.Total, a.Facts = f.class, f.why, k.green, k.total, k.facts
-	progress := w.progress(k)
-	c.last = k
-	if f.pass || k.better(c.best) {
-		c.best = k
+	return k, f, nil
+}
+
+// mended tries a failing candidate with what rules put right, and keeps what the gate says is better.
+func (w *work) mended(ctx context.Context, m llm.Choice, k *candidate, f finding) (*candidate, finding, error) {
+	files, told := w.c.mend(k.files)
+	if len(told) == 0 {
+		return k, f, nil
 	}
-	c.res.Green, c.res.Total = c.best.green, max(c.best.total, c.best.green)
-	return f, progress, nil
+	better, g, err := w.try(ctx, m, files)
+	if err != nil || !g.pass && !better.better(k) {
+		return k, f, err
+	}
+	better.mended = told
+	w.seen[w.c.hash(files)] = true
+	return better, g, nil
 }
 
 // maxTold bounds how many changed paths are told.

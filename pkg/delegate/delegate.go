@@ -101,8 +101,10 @@ type call struct {
 	last   *candidate // the one judged last
 	asked  bool       // the caller asked for a number of attempts
 	prompt string     // the part that stays the same over all turns
-	notes  *transcript
-	kept   bool // the worktree stays
+	// surfaces are what the tests take from each target.
+	surfaces []surface
+	notes    *transcript
+	kept     bool // the worktree stays
 }
 
 // Run carries out one request. Errors: *InputError and *RefusedError for what the caller can change, those
@@ -184,6 +186,9 @@ func (c *call) prepare(ctx context.Context) error {
 	}
 	c.notes = newTranscript(c.transcripts(), c.tree.ID)
 	c.res.Transcript = c.notes.path
+	for i := range c.res.Targets {
+		c.surfaces = append(c.surfaces, c.surfaceOf(i))
+	}
 	var err error
 	c.gate, err = newGate(ctx, c)
 	return err

@@ -30,7 +30,9 @@ func (f Fact) String() string {
 	}
 	if f.Call != "" {
 		b.WriteString(sep + f.Call)
-		sep = " "
+		if sep = ": "; f.Message == "" {
+			sep = " "
+		}
 	}
 	switch {
 	case f.Got != "" || f.Expected != "":
@@ -132,6 +134,27 @@ func (c *call) fact(id, file string, line int, message string) Fact {
 		}
 	}
 	message = strings.ReplaceAll(message, c.tree.Dir+"/", "")
+	f.Call = clip(c.callOf(f.Test, file, line), 200)
+	if !c.values(&f, message) {
+		f.Message = clip(strings.TrimSpace(c.scrub(message)), 500)
+	}
+	return f
+}
+
+// values reads what came and what was expected; false when the message does not tell.
+func (c *call) values(f *Fact, message string) bool {
+	if m := noThrow().FindStringSubmatch(message); m != nil {
+		f.Got, f.Expected = "no exception", strings.TrimSpace("an exception "+m[1]+m[2])
+		return true
+	}
+	if m := truths().FindStringSubmatch(message); m != nil && f.Call != "" {
+		// Which one it should be, only the test's own line tells.
+		f.Message = "gives the wrong truth value"
+		if m[1] != "" {
+			f.Message = "gives " + m[1] + ", which is wrong"
+		}
+		return true
+	}
 	for _, v := range valueForms() {
 		m := v.re.FindStringSubmatch(message)
 		if m == nil {
@@ -144,14 +167,23 @@ func (c *call) fact(id, file string, line int, message string) Fact {
 		if w := regexp.MustCompile(`where (.+) = (\w[\w.]*\(.*\))`).FindStringSubmatch(message); w != nil && f.Call == "" && w[1] == f.Got {
 			f.Call = clip(w[2], 200)
 		}
-		return f
+		return true
 	}
 	if got, expected, ok := signed(message); ok {
 		f.Got, f.Expected = clip(got, 300), clip(expected, 300)
-		return f
+		return true
 	}
-	f.Message = clip(strings.TrimSpace(c.scrub(message)), 500)
-	return f
+	return false
+}
+
+// truths matches the words of runners for a value that should have been true, or false; group 1: what came.
+func truths() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)evaluated to a falsy value|^\s*(?:AssertionError: )?assert (?:not )?(True|False|None|\[\]|\{\}|''|0)$`)
+}
+
+// noThrow matches the words of runners for an exception that did not come; a group names its kind.
+func noThrow() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\s*(?:Failed: |AssertionError: )?(?:Missing expected exception(?: \((\w+)\))?[.:]?|DID NOT RAISE (?:any of )?(?:<class '(?:\w+\.)*)?(\w+).*)$`)
 }
 
 // signed reads a comparison printed as lines with + (what came) and - (what was expected).
@@ -183,7 +215,7 @@ func (c *call) scrub(message string) string {
 	for line := range strings.SplitSeq(message, "\n") {
 		t := strings.TrimSpace(line)
 		bare := strings.TrimSpace(strings.TrimLeft(t, ">|E0123456789 "))
-		if c.isTestLine(t) || c.isTestLine(bare) {
+		if c.isTestLine(t) || c.isTestLine(bare) || c.inTestLine(bare) {
 			continue
 		}
 		if c.namesTest(t) && frame.MatchString(t) {
@@ -203,6 +235,19 @@ func (c *call) scrub(message string) string {
 		}
 	}
 	return text
+}
+
+// inTestLine says that a statement is part of a line of a test file.
+func (c *call) inTestLine(text string) bool {
+	if len(text) < 12 || !strings.ContainsAny(text, "(=") {
+		return false
+	}
+	for _, test := range c.test.texts {
+		if strings.Contains(test, text) {
+			return true
+		}
+	}
+	return false
 }
 
 // namesTest says that a line names a test file.

@@ -54,9 +54,22 @@ func newGate(ctx context.Context, c *call) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.env = append(c.pythonEnv(c.env()), git...)
+	g.env = wholeValues(append(c.pythonEnv(c.env()), git...))
 	g.box, err = newSandbox(ctx, c, g.temp)
 	return g, err
+}
+
+// wholeValues lets pytest print what came and what was expected whole, not their beginnings; versions before 8
+// do not know the option and pass it over.
+func wholeValues(env []string) []string {
+	const name = "PYTEST_ADDOPTS"
+	opts := ""
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			opts = v + " "
+		}
+	}
+	return proc.SetEnv(env, name, opts+"-o verbosity_assertions=2")
 }
 
 // tailBytes is how much of the output is kept as text.

@@ -12,27 +12,33 @@ import (
 	"legwork/pkg/fsx"
 )
 
-// Further turns are given up when at least enoughTurns of them were seen and fewer than one in worthwhile led
-// to a pass; every exploreEvery-th call tries all the same, so that a better server or model is noticed.
-const (
-	enoughTurns  = 8
-	worthwhile   = 10
-	exploreEvery = 5
-)
+// plainMore is how many further calls a plain loop of three tries makes when its first answer fails: the second
+// always, the third nearly always, for a repair seldom succeeds.
+const plainMore = 1.9
 
-// record is what became of a model's turns after the first.
+// record is what became of a model's calls, by which further turns are paced.
 type record struct {
-	Turns  int `json:"turns"`
-	Passes int `json:"passes"`
-	Calls  int `json:"calls"` // calls that could have had further turns
+	Calls  int `json:"calls"`  // calls of delegate whose first answer came
+	Failed int `json:"failed"` // of these, how many whose first answer, as the model gave it, did not pass
+	Turns  int `json:"turns"`  // turns after the first
+	Passes int `json:"passes"` // calls that these turns brought to a pass
 }
 
-// hopeless says that another turn is not worth its tokens.
-func (r record) hopeless() bool {
-	return r.Turns >= enoughTurns && r.Passes*worthwhile < r.Turns && r.Calls%exploreEvery != 0
+// credit is how many turns are left to spend, so that all the calls of the model stay below a share of what a
+// plain loop would have made; below zero it is overdrawn.
+func (r record) credit(share float64) float64 {
+	return share*(float64(r.Calls)+plainMore*float64(r.Failed)) - float64(r.Calls) - float64(r.Turns)
 }
 
-func (c *call) recordsPath() string { return filepath.Join(c.StateDir, "cache", "turns.json") }
+// with is the record once a call that goes on now is counted.
+func (r record) with(p *plan) record {
+	r.Calls++
+	r.Failed++
+	r.Turns += max(0, p.judged-1)
+	return r
+}
+
+func (c *call) recordsPath() string { return filepath.Join(c.StateDir, "cache", "pace.json") }
 
 // records reads what was learned of all models; a damaged file counts as nothing learned.
 func (c *call) records() map[string]record {
@@ -44,15 +50,15 @@ func (c *call) records() map[string]record {
 	return out
 }
 
-// learnTurns adds how one call's further turns ended. What cannot be written is only not learned.
-func (c *call) learnTurns(ctx context.Context, model string, turns int, passed bool) {
-	err := c.addTurns(ctx, model, turns, passed)
+// learn adds how one call went. What cannot be written is only not learned.
+func (c *call) learn(ctx context.Context, model string, one record) {
+	err := c.addRecord(ctx, model, one)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		c.Logger.Warn("record of turns", "err", err)
 	}
 }
 
-func (c *call) addTurns(ctx context.Context, model string, turns int, passed bool) error {
+func (c *call) addRecord(ctx context.Context, model string, one record) error {
 	if err := os.MkdirAll(filepath.Dir(c.recordsPath()), 0o700); err != nil {
 		return err
 	}
@@ -65,12 +71,7 @@ func (c *call) addTurns(ctx context.Context, model string, turns int, passed boo
 	defer func() { _ = lock.Unlock() }()
 	all := c.records()
 	r := all[model]
-	r.Turns += turns
-	r.Calls++
-	if passed {
-		r.Passes++
-	}
-	all[model] = r
+	all[model] = record{Calls: r.Calls + one.Calls, Failed: r.Failed + one.Failed, Turns: r.Turns + one.Turns, Passes: r.Passes + one.Passes}
 	b, err := json.Marshal(all)
 	if err != nil {
 		return err

@@ -15,13 +15,17 @@ type policy struct {
 	first, repair, fresh float64
 	// repairs is how many repair turns may follow each other.
 	repairs int
-	// flat ends the work after so many further attempts in a row without a new green test.
+	// flat ends the work after so many further attempts in a row without a new green test; at least flatAsked when
+	// the caller asked for a number of attempts.
 	flat int
-	// learns lets the work end after the first answer that ran, once this model's further turns have hardly ever
-	// led to a pass (see record in learned.go) and the caller did not ask for a number of attempts.
-	learns bool
+	// share paces the turns after the first, unless the caller asked for a number of attempts: all calls of a
+	// model together stay below this share of what a plain loop would have made (see record). Near misses go
+	// first: they may overdraw, and once more when a turn brought new green tests. 0: no pacing.
+	share float64
 	// blocks lets the model answer with search and replace blocks for files of at least so many bytes; 0: never.
 	blocks int
+	// mends lets rules put right what needs no model: see mendings.
+	mends bool
 	// converse keeps one growing conversation and repairs until the attempts are spent.
 	converse bool
 }
@@ -29,12 +33,17 @@ type policy struct {
 // policies is the table; settings name them in delegate.policy and models.<name>.policy.
 func policies() []policy {
 	return []policy{
-		{name: "default", first: 0.2, repair: 0.6, fresh: 0.8, repairs: 1, flat: 1, learns: true},
-		{name: "strong", first: 0.2, repair: 0.3, fresh: 0.7, repairs: 3, flat: 2, blocks: 12_000},
-		{name: "sample", first: 0.2, repair: 0.6, fresh: 0.8, repairs: 0, flat: 10},
+		{name: "default", first: 0.2, repair: 0.6, fresh: 0.8, repairs: 1, flat: 1, share: 0.66, mends: true},
+		{name: "strong", first: 0.2, repair: 0.3, fresh: 0.7, repairs: 3, flat: 2, blocks: 12_000, mends: true},
+		{name: "sample", first: 0.2, repair: 0.6, fresh: 0.8, repairs: 0, flat: 10, mends: true},
 		{name: "classic", first: 0.2, repair: 0.2, fresh: 0.2, repairs: 10, flat: 10, converse: true},
 	}
 }
+
+const (
+	flatAsked = 2
+	overdraft = 1.0 // turns
+)
 
 // policyNames are the names a setting may use.
 func policyNames() []string {
@@ -83,14 +92,15 @@ const (
 type plan struct {
 	policy
 	asked   int    // answers so far
+	judged  int    // of them, those that could be run
 	last    string // kind of the last turn
 	class   string // how it ended
 	why     string // what was wrong, for the next turn
 	repairs int    // in a row
 	flat    int    // further attempts without a new green test, in a row
 	stuck   bool   // the last repair gave known code back
-	// hopeless says that further turns of the model have hardly ever led to a pass.
-	hopeless bool
+	record  record // of the model, before this call
+	freely  bool   // the caller asked for a number of attempts
 }
 
 // next names the kind and temperature of the coming turn.
@@ -111,6 +121,9 @@ func (p *plan) next(best *candidate) (kind string, temperature float64) {
 // learn takes in how a turn ended; progress says that a test became green that never was.
 func (p *plan) learn(kind string, f finding, progress bool) {
 	p.asked++
+	if f.class != classFormat && f.class != classImport {
+		p.judged++
+	}
 	p.last, p.class, p.why = kind, f.class, f.why
 	p.repairs++
 	if kind != kindRepair {
@@ -130,14 +143,25 @@ func (p *plan) over(best *candidate) string {
 	if p.converse {
 		return ""
 	}
-	if p.flat >= p.policy.flat && p.class != classFormat {
+	flat := p.policy.flat
+	if p.freely {
+		flat = max(flat, flatAsked)
+	}
+	if p.flat >= flat && p.class != classFormat {
 		return "no new green test"
 	}
-	if p.flat > p.policy.flat {
+	if p.flat > flat {
 		return "no usable answer"
 	}
-	if p.hopeless && best != nil {
-		return "further turns of this model hardly ever help (max_attempts asks for them)"
+	if p.share == 0 || p.freely || best == nil {
+		return ""
+	}
+	need := 1.0
+	if best.near() {
+		need -= overdraft * float64(min(p.judged, 2))
+	}
+	if p.record.with(p).credit(p.share) < need {
+		return "further turns of this model are not worth more (max_attempts asks for them)"
 	}
 	return ""
 }

@@ -32,6 +32,7 @@ func (c *call) task() string {
 			fmt.Fprintf(&b, "- %s\n", c.visible(strings.TrimSpace(p)))
 		}
 	}
+	c.writeSurfaces(&b)
 	if text := strings.TrimSpace(c.req.Context); text != "" {
 		fmt.Fprintf(&b, "\n## Context: the exact API\n%s\n", c.visible(text))
 	}

@@ -30,7 +30,9 @@ type Attempt struct {
 	Green       int     `json:"green"`
 	Total       int     `json:"total"`
 	Facts       []Fact  `json:"facts,omitempty"`
-	MS          int64   `json:"ms"` // of parsing and gate
+	// Mended is what rules put right in the model's code before it was judged; the model was not asked for it.
+	Mended []string `json:"mended,omitempty"`
+	MS     int64    `json:"ms"` // of parsing and gate
 	// What the answer cost: tokens, and milliseconds of the exchange and of waiting for a free slot before it.
 	InTok     int   `json:"in_tok"`
 	OutTok    int   `json:"out_tok"`
@@ -238,6 +240,9 @@ func (c *call) record(ctx context.Context) {
 		r.facts = c.best.facts
 		if c.best.class != classTests {
 			r.why = c.best.why
+		}
+		if len(c.best.mended) > 0 {
+			c.note("put right by rule, without the model: %s", strings.Join(c.best.mended, "; "))
 		}
 	}
 	c.notes.add("verdict", r.Text())

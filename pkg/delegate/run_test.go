@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -399,7 +400,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// A model whose further turns never helped gets no more of them, but now and then, and when asked for.
+// Further turns are paced over calls, and given when asked for.
 func TestLearned(t *testing.T) {
 	t.Parallel()
 	s := shellSite(t)
@@ -413,15 +414,48 @@ func TestLearned(t *testing.T) {
 		}
 		return res.Calls
 	}
-	var got []int
+	sum := 0
 	for range 12 {
-		got = append(got, calls(0))
+		sum += calls(0)
 	}
-	if diff := cmp.Diff([]int{2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 2, 1}, got); diff != "" {
-		t.Error(diff)
+	if plain := 12 * (1 + plainMore); float64(sum) < 0.6*plain || float64(sum) > 0.7*plain {
+		t.Errorf("%d calls beside %.0f of a plain loop", sum, plain)
 	}
-	if n := calls(3); n != 2 {
+	if n := calls(3); n != 3 {
 		t.Errorf("asked for: %d calls", n)
+	}
+}
+
+// Whatever share of the first answers passes, and however many of the others are near misses, all calls stay
+// below seven tenths of a plain loop's, once a few calls were made.
+func TestPace(t *testing.T) {
+	t.Parallel()
+	pol := policies()[0]
+	for _, passes := range []int{0, 15, 45, 60, 70} {
+		for _, near := range []int{0, 50, 100} {
+			rng := rand.New(rand.NewPCG(1, uint64(passes*1000+near)))
+			var r record
+			for range 100 {
+				one := record{Calls: 1}
+				if rng.IntN(100) >= passes {
+					one.Failed = 1
+					p := &plan{policy: pol, record: r}
+					k := &candidate{class: classTests, green: 1, total: 4}
+					if rng.IntN(100) < near {
+						k.green = 3
+					}
+					p.learn(kindFirst, finding{class: classTests}, true)
+					if p.over(k) == "" {
+						one.Turns = 1
+					}
+				}
+				r = record{Calls: r.Calls + 1, Failed: r.Failed + one.Failed, Turns: r.Turns + one.Turns}
+			}
+			plain := float64(r.Calls) + plainMore*float64(r.Failed)
+			if got := float64(r.Calls+r.Turns) / plain; got > 0.7 {
+				t.Errorf("%d %% pass, %d %% near: %.2f of a plain loop's calls", passes, near, got)
+			}
+		}
 	}
 }
 
@@ -519,7 +553,8 @@ func TestPlan(t *testing.T) {
 	}{
 		{"near miss, no gain", "default", []step{{classTests, true, red(8, 10)}, {classTests, false, red(8, 10)}}, []string{kindFirst, kindRepair}, "no new green test"},
 		{"near miss, gain, then another sample", "default", []step{{classTests, true, red(5, 10)}, {classTests, true, red(8, 10)}}, []string{kindFirst, kindRepair, kindFresh}, ""},
-		{"few green, each turn brings more", "default", []step{{classTests, true, red(2, 10)}, {classTests, true, red(3, 10)}}, []string{kindFirst, kindRepair, kindFresh}, ""},
+		{"few green: far", "default", []step{{classTests, true, red(2, 10)}}, []string{kindFirst}, "further turns of this model are not worth more (max_attempts asks for them)"},
+		{"few green, each turn brings more", "strong", []step{{classTests, true, red(2, 10)}, {classTests, true, red(3, 10)}}, []string{kindFirst, kindRepair, kindRepair}, ""},
 		{"does not load", "default", []step{{classLoad, false, &candidate{class: classLoad}}}, []string{kindFirst, kindRepair}, ""},
 		{"format first", "default", []step{{classFormat, false, nil}, {classTests, true, red(9, 10)}}, []string{kindFirst, kindFormat, kindRepair}, ""},
 		{"strong repairs on", "strong", []step{{classTests, true, red(1, 10)}, {classTests, false, red(1, 10)}}, []string{kindFirst, kindRepair, kindRepair}, ""},
