@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"context"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/cgi"
@@ -14,16 +16,38 @@ import (
 	"sync"
 	"testing"
 
+	"legwork/packaging/release"
 	"legwork/test/e2e/claude"
 )
 
-// binary is legwork, built once for all tests that need it.
+// binary is the legwork that the suite runs: the one that the plugin ships, if it was made from these sources, else one
+// that is built here as a release is.
 var binary = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(os.Getenv(buildDir), "legwork")
-	cmd := exec.Command("go", "build", "-o", path, "legwork/cmd/legwork")
-	cmd.Stderr = os.Stderr
-	return path, cmd.Run()
+	if bin, current := shipped(); current {
+		return bin, nil
+	}
+	dir := os.Getenv(buildDir)
+	p := &release.Project{Root: "../..", Out: io.Discard}
+	return filepath.Join(dir, host.File()), p.Build(context.Background(), dir, []release.Target{host})
 })
+
+// host is the machine that the tests run on.
+var host = release.Target{OS: runtime.GOOS, Arch: runtime.GOARCH}
+
+// shipped is the binary that the plugin ships for this machine, "" if it ships none, and whether it was made from
+// these sources.
+func shipped() (bin string, current bool) {
+	bin = filepath.Join("../../bin/prebuilt", host.File())
+	if _, err := os.Stat(bin); err != nil {
+		return "", false
+	}
+	r, err := (&release.Project{Root: "../.."}).Record()
+	if err != nil {
+		return bin, false
+	}
+	sources, err := release.HashSources("../..")
+	return bin, err == nil && sources == r.Sources
+}
 
 const buildDir = "LEGWORK_E2E_BUILD" // where TestMain lets binary build
 
@@ -46,13 +70,14 @@ func plugin(t *testing.T) string {
 	if err != nil {
 		t.Fatalf("build legwork: %v", err)
 	}
+	return pluginWith(t, bin)
+}
+
+func pluginWith(t *testing.T, bin string) string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "the plugin")
 	copyTree(t, "../..", dir)
-	name := "legwork-" + runtime.GOOS + "-" + runtime.GOARCH
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	copyFile(t, bin, filepath.Join(dir, "bin/prebuilt", name), 0o644)
+	copyFile(t, bin, filepath.Join(dir, "bin/prebuilt", host.File()), 0o644)
 	return dir
 }
 
@@ -141,6 +166,9 @@ func install(t *testing.T, c *claude.Client, source string) {
 	t.Cleanup(func() {
 		if left := c.Left(); len(left) != 0 {
 			t.Errorf("left running: %q", left)
+		}
+		if built, _ := filepath.Glob(filepath.Join(c.Home, ".cache/legwork/build/*/*/legwork")); len(built) != 0 {
+			t.Errorf("compiled on the user's machine: %q", built)
 		}
 	})
 }

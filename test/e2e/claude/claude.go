@@ -7,10 +7,13 @@ package claude
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +49,7 @@ func New(t testing.TB) *Client {
 		}
 	}
 	c.Env = []string{
-		"HOME=" + c.Home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + c.path("tmp"), "TERM=dumb", "LANG=C.UTF-8",
+		"HOME=" + c.Home, "PATH=" + c.searchPath(), "TMPDIR=" + c.path("tmp"), "TERM=dumb", "LANG=C.UTF-8",
 		"XDG_CONFIG_HOME=" + c.path(".config"), "XDG_STATE_HOME=" + c.path(".state"), "XDG_CACHE_HOME=" + c.path(".cache"),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
 		"ANTHROPIC_API_KEY=dummy", "ANTHROPIC_BASE_URL=http://127.0.0.1:9", // until Print names a backend
@@ -56,6 +59,52 @@ func New(t testing.TB) *Client {
 		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost",
 	}
 	return c
+}
+
+// toolchains are what a user's machine need not have.
+var toolchains = []string{"go", "gofmt", "node", "nodejs", "npm", "npx", "corepack", "bun", "deno"}
+
+// searchPath is this machine's PATH without toolchains: a folder that holds one is stood in for by links to the rest.
+// A client that is a script keeps its interpreter.
+func (c *Client) searchPath() string {
+	all := os.Getenv("PATH")
+	if runtime.GOOS == "windows" || isScript(c.Bin) {
+		return all
+	}
+	var out []string
+	for i, dir := range filepath.SplitList(all) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		has := func(e os.DirEntry) bool { return slices.Contains(toolchains, e.Name()) }
+		if !slices.ContainsFunc(entries, has) {
+			out = append(out, dir)
+			continue
+		}
+		links := c.path("path", strconv.Itoa(i))
+		if err := os.MkdirAll(links, 0o700); err != nil {
+			c.t.Fatal(err)
+		}
+		for _, e := range slices.DeleteFunc(entries, has) {
+			if err := os.Symlink(filepath.Join(dir, e.Name()), filepath.Join(links, e.Name())); err != nil {
+				c.t.Fatal(err)
+			}
+		}
+		out = append(out, links)
+	}
+	return strings.Join(out, string(os.PathListSeparator))
+}
+
+func isScript(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 2)
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == "#!"
 }
 
 func (c *Client) path(elem ...string) string {
