@@ -44,7 +44,7 @@ legwork offload --file server.log:1-5000 'when did the first timeout happen?'
 legwork models`,
 		subs: []*command{
 			offloadCommand(), researchCommand(), delegateCommand(), agentCommand(), jobsCommand(), superviseCommand(), digestCommand(), extractCommand(), statsCommand(), modelsCommand(), completeCommand(), configureCommand(), trustCommand(),
-			setupCommand(), doctorCommand(), rawCommand(), shimCommand(), benchCommand(), mcpCommand(), versionCommand(), hookCommand(),
+			setupCommand(), doctorCommand(), cleanCommand(), rawCommand(), shimCommand(), benchCommand(), mcpCommand(), versionCommand(), hookCommand(),
 		},
 	}
 }

@@ -177,6 +177,17 @@ func (a *app) setupFacts(ctx context.Context, measure bool) (*config.Config, *se
 	return cfg, f, ctx.Err()
 }
 
+// offlineFacts are the facts without asking any server.
+func (a *app) offlineFacts(ctx context.Context) (*config.Config, *setup.Facts, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	none := llm.New(llm.Settings{}, llm.Options{Logger: a.log})
+	f, err := setup.Look(ctx, setup.Deps{Config: cfg, Options: a.options(), Models: none, Local: none, Prefix: mcpserver.ToolPrefix, Env: a.env, Dir: a.dir()})
+	return cfg, f, err
+}
+
 // howToChoose tells a program that drives the set-up what it can pass on.
 func howToChoose() []string {
 	out := []string{"--endpoint NAME=URL", "--plugin-key NAME", "--adopt"}

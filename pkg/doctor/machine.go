@@ -192,9 +192,9 @@ func disk(_ context.Context, c *checkup) []Finding {
 	text := fmt.Sprintf("%.1f GB free at %s", float64(free)/(1<<30), at)
 	switch {
 	case free < lowDisk:
-		return one(Fail, "make room; `legwork clean` shows what legwork keeps", "%s", text)
+		return one(Fail, "make room; `legwork clean --dry-run` shows what legwork keeps", "%s", text)
 	case free < goodDisk:
-		return one(Warn, "make room; `legwork clean` shows what legwork keeps", "%s", text)
+		return one(Warn, "make room; `legwork clean --dry-run` shows what legwork keeps", "%s", text)
 	}
 	return one(OK, "", "%s", text)
 }
@@ -223,7 +223,7 @@ func leftovers(_ context.Context, c *checkup) []Finding {
 	if len(parts) == 0 {
 		return one(OK, "", "none")
 	}
-	return one(Warn, "`legwork clean` shows them; `legwork clean --yes` removes what holds no work", "%s", strings.Join(parts, ", "))
+	return one(Warn, "`legwork clean` ends and removes what holds no work; with --dry-run it only shows them", "%s", strings.Join(parts, ", "))
 }
 
 // leftTrees counts worktrees whose owner is gone: their lock is free.

@@ -82,3 +82,18 @@ func LeftBehind(dir string) []Identity {
 	}
 	return left
 }
+
+// Busy tells whether another process of ours that lives has children recorded in dir (Group.Dir).
+func Busy(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		first, _, _ := strings.Cut(e.Name(), "-")
+		if owner, err := ParseIdentity(first); err == nil && owner != Self() && Alive(owner) {
+			return true
+		}
+	}
+	return false
+}
