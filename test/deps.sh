@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need beyond Go, git and npm: the pinned Claude Code client, and, where apt
 # and the rights for it exist, searx and pdftotext for the research tests, the test runners the gates
-# are tried with, and a C compiler for the race detector. What cannot be installed is said in one line; the tests that need it say so again.
+# are tried with, Chromium to look at the page of statistics, and a C compiler for the race detector. What cannot be installed is said in one line; the tests that need it say so again.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -23,6 +23,10 @@ for pair in searx-run:searx pdftotext:poppler-utils pytest:python3-pytest node:n
   command -v "${pair%%:*}" >/dev/null 2>&1 || need="$need ${pair#*:}"
 done
 case $need in *gcc*) need="$need libc6-dev" ;; esac
+# A browser under any of its names; Ubuntu has none that apt can install.
+if ! command -v chromium >/dev/null 2>&1 && ! command -v google-chrome >/dev/null 2>&1 && ! command -v chromium-browser >/dev/null 2>&1; then
+  grep -qi '^ID=ubuntu' /etc/os-release 2>/dev/null || need="$need chromium"
+fi
 if [ -n "$need" ]; then
   if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
     apt-get update -q >/dev/null 2>&1 || true

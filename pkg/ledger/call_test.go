@@ -20,14 +20,31 @@ func TestCall(t *testing.T) {
 		alone  Run
 		want   []Run
 	}{
-		{"Claude's", Caller{Claude: true, Session: "s"}, []Run{verb}, real,
-			[]Run{{Tool: "offload", Model: "m", OK: true, Outcome: Done, BaseTok: 7000, BaseOut: 20, ClaudeTokIn: 150, ClaudeTokOut: 60, Session: "s"}}},
+		{
+			"Claude's",
+			Caller{Claude: true, Session: "s"},
+			[]Run{verb},
+			real,
+			[]Run{{Tool: "offload", Model: "m", OK: true, Outcome: Done, BaseTok: 7000, BaseOut: 20, ClaudeTokIn: 150, ClaudeTokOut: 60, Session: "s"}},
+		},
 		{"a person's spares Claude nothing", Caller{}, []Run{verb}, real, []Run{{Tool: "offload", Model: "m", OK: true, Outcome: Done}}},
-		{"two runs, one reply", Caller{Claude: true}, []Run{verb, verb}, real,
-			[]Run{{Tool: "offload", Model: "m", OK: true, Outcome: Done, BaseTok: 7000, BaseOut: 20, ClaudeTokIn: 150, ClaudeTokOut: 60},
-				{Tool: "offload", Model: "m", OK: true, Outcome: Done, BaseTok: 7000, BaseOut: 20}}},
-		{"refused", Caller{Claude: true, Session: "s"}, nil, Run{Tool: "offload", Outcome: Refused, ClaudeTokIn: 30, ClaudeTokOut: 9},
-			[]Run{{Tool: "offload", Outcome: Refused, ClaudeTokIn: 30, ClaudeTokOut: 9, Session: "s"}}},
+		{
+			"two runs, one reply",
+			Caller{Claude: true},
+			[]Run{verb, verb},
+			real,
+			[]Run{
+				{Tool: "offload", Model: "m", OK: true, Outcome: Done, BaseTok: 7000, BaseOut: 20, ClaudeTokIn: 150, ClaudeTokOut: 60},
+				{Tool: "offload", Model: "m", OK: true, Outcome: Done, BaseTok: 7000, BaseOut: 20},
+			},
+		},
+		{
+			"refused",
+			Caller{Claude: true, Session: "s"},
+			nil,
+			Run{Tool: "offload", Outcome: Refused, ClaudeTokIn: 30, ClaudeTokOut: 9},
+			[]Run{{Tool: "offload", Outcome: Refused, ClaudeTokIn: 30, ClaudeTokOut: 9, Session: "s"}},
+		},
 	} {
 		l := New(t.TempDir())
 		ctx, call := Begin(t.Context(), tt.caller)

@@ -148,6 +148,10 @@ func dayChart(days []Row) columns {
 	if lo == hi {
 		hi = 1
 	}
+	if lo < 0 { // its figure stands below the columns
+		c.Height += chartFoot - 8
+		c.LabelY += chartFoot - 8
+	}
 	y := func(v float64) int { return chartTop + int(math.Round((hi-v)/(hi-lo)*chartHeight)) }
 	c.Zero = y(0)
 	for _, v := range []float64{hi, lo} {
