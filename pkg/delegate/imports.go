@@ -25,6 +25,8 @@ func (c *call) imports(ctx context.Context, files map[string]string) string {
 			missing = c.missingNode(rel, code, files)
 		case "python":
 			missing = c.missingPython(ctx, rel, code, files)
+		case "ruby":
+			missing = c.missingRuby(ctx, rel, code, files)
 		case "go":
 			missing = c.missingGo(code)
 		case "rust":
