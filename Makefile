@@ -1,5 +1,8 @@
 # make test     everything CI checks; installs what the tests need (git, Go, npm are required)
 # make bench    the measured promises, printed as tables and kept in bench/PERFORMANCE.md
+# make release VERSION=X.Y.Z    bumps, commits, builds bin/prebuilt from that commit, commits it; tags and pushes nothing
+# make verify-release           the committed binaries: checksums, version, and a rebuild (REBUILD=all for every system)
+# make dist, make mcpb          archives and .mcpb bundles, into dist/
 GO ?= go
 LINT = $(GO) tool -modfile=tools/go.mod golangci-lint
 # buildflags leaves HTTP/2 out (local servers speak 1.1, and web servers fall back) and inlining outside the hot
@@ -7,9 +10,9 @@ LINT = $(GO) tool -modfile=tools/go.mod golangci-lint
 BUILD = -trimpath -buildvcs=false -ldflags "-s -w -funcalign=16" $(shell cat buildflags)
 # The race detector needs cgo, and that a C compiler.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null && echo -race)
-CROSS = linux/amd64 linux/arm64 darwin/arm64 darwin/amd64 windows/amd64
+PACKAGING = $(GO) run ./packaging
 
-.PHONY: build test unit lint cross other-systems e2e deps bench bench-peers bench-shim bench-offload test-live fuzz clean
+.PHONY: build test unit lint cross other-systems e2e deps bench bench-peers bench-shim bench-offload test-live fuzz clean release bump verify-release dist mcpb
 
 build:
 	CGO_ENABLED=0 $(GO) build $(BUILD) -o legwork ./cmd/legwork
@@ -34,11 +37,29 @@ other-systems:
 	GOOS=darwin $(GO) vet ./...
 
 cross:
-	@for p in $(CROSS); do echo "build $$p"; \
-	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build $(BUILD) -o /dev/null ./cmd/legwork || exit 1; done
+	$(PACKAGING) build -go $(GO) -o dist/bin
 
-# The client that deps installs, unless LEGWORK_CLAUDE names another.
-CLIENT = $(or $(LEGWORK_CLAUDE),$(wildcard $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/legwork/e2e/node_modules/.bin/claude))
+release:
+	@test -n "$(VERSION)" || { echo "usage: make release VERSION=X.Y.Z" >&2; exit 2; }
+	$(PACKAGING) release -go $(GO) $(VERSION)
+
+# For a change of what the client loads as it is (hooks, skills, commands) between two releases.
+bump:
+	@test -n "$(VERSION)" || { echo "usage: make bump VERSION=X.Y.Z" >&2; exit 2; }
+	$(PACKAGING) bump $(VERSION)
+
+REBUILD ?= linux/amd64
+verify-release:
+	$(PACKAGING) verify -go $(GO) -rebuild $(REBUILD)
+
+# REPO is the project's address on GitHub or GitLab; with it there is a server.json for the MCP registry too.
+REPO ?=
+dist:
+	$(PACKAGING) dist -go $(GO) -o dist -repo "$(REPO)"
+
+mcpb:
+	$(PACKAGING) dist -go $(GO) -o dist -repo "$(REPO)" -only .mcpb
+
 test-live:
 	LEGWORK_CLAUDE=$(CLIENT) $(GO) test -count=1 -timeout 30m -run Live ./...
 

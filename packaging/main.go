@@ -21,6 +21,7 @@ const usage = `usage: go run ./packaging COMMAND
   build [-o DIR] [TARGET...]  the binaries of this tree as they are (linux/amd64 …; all without a name)
   verify [-rebuild TARGETS]   the committed binaries: checksums, history, a rebuild of TARGETS (all, none, linux/amd64)
   dist [-o DIR] [-repo URL]   archives, .mcpb bundles, checksums, and with -repo the registry's server.json
+                              (-only .mcpb: the bundles alone)
 `
 
 func main() {
@@ -41,6 +42,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	dir := flags.String("o", "dist", "where the results go")
 	rebuild := flags.String("rebuild", "linux/amd64", "targets to build again and compare: all, none, or names with commas")
+	only := flags.String("only", "", "write only the files whose names end so, as .mcpb")
 	repo := flags.String("repo", "", "the address of the project on GitHub or GitLab, for server.json")
 	tool := flags.String("go", "go", "the go command")
 	if err := flags.Parse(args); err != nil {
@@ -70,7 +72,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		return p.Verify(ctx, targets)
 	case "dist":
-		return p.Dist(ctx, *dir, *repo)
+		return p.Dist(ctx, release.Page{Dir: *dir, Repo: *repo, Only: *only})
 	}
 	return fmt.Errorf("unknown command %q\n%s", command, usage)
 }

@@ -174,11 +174,11 @@ const (
 
 var repository = regexp.MustCompile(`^https://(github|gitlab)\.com/([A-Za-z0-9][A-Za-z0-9-]*)/([A-Za-z0-9._-]+?)(\.git)?/?$`)
 
-// registryEntry is server.json with the project's address and the checksums of the bundles.
-func (p *Project) registryEntry(repo string, bundles map[string]string) ([]byte, error) {
-	m := repository.FindStringSubmatch(repo)
+// registryEntry is server.json with the project's address and the checksums of the page's bundles.
+func (p *Project) registryEntry(page Page, v Version) ([]byte, error) {
+	m := repository.FindStringSubmatch(page.Repo)
 	if m == nil {
-		return nil, fmt.Errorf("%q is no address of a project; the registry takes bundles from https://github.com/OWNER/NAME or https://gitlab.com/OWNER/NAME", repo)
+		return nil, fmt.Errorf("%q is no address of a project; the registry takes bundles from https://github.com/OWNER/NAME or https://gitlab.com/OWNER/NAME", page.Repo)
 	}
 	text, err := os.ReadFile(p.path("server.json"))
 	if err != nil {
@@ -191,7 +191,12 @@ func (p *Project) registryEntry(repo string, bundles map[string]string) ([]byte,
 		placeholder+"/releases/", map[string]string{"github": address + "/releases/", "gitlab": address + "/-/releases/"}[m[1]],
 		placeholder, address,
 	).Replace(string(text))
-	for name, sum := range bundles {
+	for _, system := range bundleSystems {
+		name := bundleName(v, system)
+		sum, _, err := hashFile(filepath.Join(page.Dir, name))
+		if err != nil {
+			return nil, err
+		}
 		line := regexp.MustCompile(`("identifier": "[^"]*/` + regexp.QuoteMeta(url.PathEscape(name)) + `",)`)
 		if !line.MatchString(filled) {
 			return nil, fmt.Errorf("server.json does not name the bundle %s", name)

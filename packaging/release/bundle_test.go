@@ -5,7 +5,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -116,7 +115,7 @@ func TestBundles(t *testing.T) {
 	t.Parallel()
 	p := shipped(t)
 	dir := t.TempDir()
-	if err := p.Dist(t.Context(), dir, ""); err != nil {
+	if err := p.Dist(t.Context(), Page{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	v, _ := p.Version()
@@ -206,7 +205,7 @@ func TestArchives(t *testing.T) {
 	p := shipped(t)
 	dir, again := t.TempDir(), t.TempDir()
 	for _, d := range []string{dir, again} {
-		if err := p.Dist(t.Context(), d, ""); err != nil {
+		if err := p.Dist(t.Context(), Page{Dir: d}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -281,7 +280,7 @@ func TestRegistryEntry(t *testing.T) {
 		{"https://gitlab.com/team/tools.git", "io.gitlab.team/tools", "https://gitlab.com/team/tools/-/releases/download/"},
 	} {
 		dir := t.TempDir()
-		if err := p.Dist(t.Context(), dir, c.repo); err != nil {
+		if err := p.Dist(t.Context(), Page{Dir: dir, Repo: c.repo}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(filepath.Join(dir, "server.json"))
@@ -303,7 +302,7 @@ func TestRegistryEntry(t *testing.T) {
 			}
 		}
 	}
-	if err := p.Dist(t.Context(), t.TempDir(), "https://example.com/x/y"); err == nil || !strings.Contains(err.Error(), "github.com") {
+	if err := p.Dist(t.Context(), Page{Dir: t.TempDir(), Repo: "https://example.com/x/y"}); err == nil || !strings.Contains(err.Error(), "github.com") {
 		t.Errorf("an address that the registry does not take: %v", err)
 	}
 }
@@ -334,7 +333,7 @@ func TestDistRefusesOldBinaries(t *testing.T) {
 			}
 		}
 	}
-	if err := p.Dist(context.Background(), t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), v.String()) {
+	if err := p.Dist(t.Context(), Page{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), v.String()) {
 		t.Errorf("%v", err)
 	}
 }

@@ -25,10 +25,17 @@ type content struct {
 // epoch is the time of every file in an archive, so that the same files make the same archive. Zip knows none before.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Dist writes what a release page offers into dir: an archive of the binary for each target, an .mcpb bundle for each
-// system, SHA256SUMS, and, if repo is the address of the project on GitHub or GitLab, the server.json for the MCP
-// registry. The binaries are those of bin/prebuilt; before the first release they are built.
-func (p *Project) Dist(ctx context.Context, dir, repo string) error {
+// Page is what a release page offers, and where to put it.
+type Page struct {
+	Dir  string // gets the files
+	Repo string // the project's address on GitHub or GitLab; without it there is no server.json
+	Only string // the end of the names of the files to write; "" for all
+}
+
+// Dist writes an archive of the binary for each target, an .mcpb bundle for each system, SHA256SUMS, and, if the
+// project's address is known, the server.json for the MCP registry. The binaries are those of bin/prebuilt; before the
+// first release they are built.
+func (p *Project) Dist(ctx context.Context, page Page) error {
 	v, err := p.Version()
 	if err != nil {
 		return err
@@ -37,41 +44,37 @@ func (p *Project) Dist(ctx context.Context, dir, repo string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for everybody
+	if err := os.MkdirAll(page.Dir, 0o755); err != nil { //nolint:gosec // for everybody
 		return err
 	}
 	var names []string
-	write := func(name string, data []byte, err error) error {
+	write := func(name string, data func() ([]byte, error)) error {
+		if !strings.HasSuffix(name, page.Only) {
+			return nil
+		}
+		b, err := data()
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		names = append(names, name)
-		return os.WriteFile(filepath.Join(dir, name), data, 0o644) //nolint:gosec // for everybody
+		return os.WriteFile(filepath.Join(page.Dir, name), b, 0o644) //nolint:gosec // for everybody
 	}
 	for _, t := range AllTargets {
-		name, data, err := p.archive(v, t, bin)
-		if err := write(name, data, err); err != nil {
+		if err := write(archiveName(v, t), func() ([]byte, error) { return p.archive(v, t, bin) }); err != nil {
 			return err
 		}
 	}
-	bundles := map[string]string{}
 	for _, system := range bundleSystems {
-		data, err := p.bundle(system, bin)
-		name := bundleName(v, system)
-		if err := write(name, data, err); err != nil {
-			return err
-		}
-		if bundles[name], _, err = hashFile(filepath.Join(dir, name)); err != nil {
+		if err := write(bundleName(v, system), func() ([]byte, error) { return p.bundle(system, bin) }); err != nil {
 			return err
 		}
 	}
-	if repo != "" {
-		data, err := p.registryEntry(repo, bundles)
-		if err := write("server.json", data, err); err != nil {
+	if page.Repo != "" {
+		if err := write("server.json", func() ([]byte, error) { return p.registryEntry(page, v) }); err != nil {
 			return err
 		}
 	}
-	return p.checksums(dir, names)
+	return p.checksums(page.Dir, names)
 }
 
 // binaries returns the folder with all binaries of version v.
@@ -90,24 +93,33 @@ func (p *Project) binaries(ctx context.Context, v Version) (string, error) {
 	return dir, p.Build(ctx, dir, AllTargets)
 }
 
+func archiveFolder(v Version, t Target) string {
+	return fmt.Sprintf("legwork-%s-%s-%s", v, t.OS, t.Arch)
+}
+
+func archiveName(v Version, t Target) string {
+	if t.OS == "windows" {
+		return archiveFolder(v, t) + ".zip"
+	}
+	return archiveFolder(v, t) + ".tar.gz"
+}
+
 // archive packs the binary of one target, as tar.gz or, for Windows, zip.
-func (p *Project) archive(v Version, t Target, bin string) (name string, data []byte, err error) {
-	name = fmt.Sprintf("legwork-%s-%s-%s", v, t.OS, t.Arch)
-	files, err := p.files(name, "LICENSE", "README.md")
+func (p *Project) archive(v Version, t Target, bin string) ([]byte, error) {
+	folder := archiveFolder(v, t)
+	files, err := p.files(folder, "LICENSE", "README.md")
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	b, err := os.ReadFile(filepath.Join(bin, t.File()))
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	files = append(files, content{name: name + "/legwork" + t.exe(), run: true, data: b})
+	files = append(files, content{name: folder + "/legwork" + t.exe(), run: true, data: b})
 	if t.OS == "windows" {
-		data, err = zipped(files)
-		return name + ".zip", data, err
+		return zipped(files)
 	}
-	data, err = tarred(files)
-	return name + ".tar.gz", data, err
+	return tarred(files)
 }
 
 // files reads files of the project, to be put into a folder of an archive.

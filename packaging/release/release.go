@@ -120,6 +120,9 @@ func (p *Project) mayBecome(ctx context.Context, v Version) error {
 	return nil
 }
 
+// MaxSize is what one binary may have, in bytes.
+const MaxSize = 15 << 20
+
 // writePrebuilt builds every target from the source commit and replaces bin/prebuilt with the result.
 func (p *Project) writePrebuilt(ctx context.Context, v Version, source string) error {
 	tree, err := p.extract(ctx, source)
@@ -145,6 +148,15 @@ func (p *Project) writePrebuilt(ctx context.Context, v Version, source string) e
 	sums, err := p.buildAll(ctx, b, dir, AllTargets)
 	if err != nil {
 		return err
+	}
+	for _, t := range AllTargets {
+		st, err := os.Stat(filepath.Join(dir, t.File()))
+		if err != nil {
+			return err
+		}
+		if st.Size() > MaxSize {
+			return fmt.Errorf("%s is above %d MiB, what a binary may have: everybody who installs the plugin loads all of them", t.File(), MaxSize>>20)
+		}
 	}
 	r := Record{Version: v, Commit: source, Go: b.goVersion, Sources: sources}
 	if err := os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(sums), 0o644); err != nil { //nolint:gosec // for everybody

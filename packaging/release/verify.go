@@ -50,8 +50,12 @@ func (p *Project) rebuild(ctx context.Context, r Record, targets []Target) error
 		return err
 	}
 	defer func() { _ = os.RemoveAll(tree) }()
-	if sources, err := HashSources(tree); err != nil || sources != r.Sources {
-		return errors.Join(err, fmt.Errorf("the sources of %.12s have the hash %s, %s/SOURCE says %s", r.Commit, sources, prebuilt, r.Sources))
+	sources, err := HashSources(tree)
+	if err != nil {
+		return err
+	}
+	if sources != r.Sources {
+		return fmt.Errorf("the sources of %.12s have the hash %s, %s/SOURCE says %s", r.Commit, sources, prebuilt, r.Sources)
 	}
 	dir, err := os.MkdirTemp("", "legwork-rebuilt-")
 	if err != nil {
