@@ -92,6 +92,7 @@ func newSandbox(t *testing.T) *sandbox {
 	s.swap = strings.NewReplacer(
 		"https://www.sqlite.org/wal.html", pages.Page("tidebox-config"),
 		"http://127.0.0.1:8888", search,
+		"http://gpu.lan:8000", model.URL,
 		"/path/to/legwork/bin/legwork", filepath.Join(s.home, "bin/legwork"),
 		"/path/to/project", s.dir,
 	)
@@ -154,7 +155,7 @@ func (s *sandbox) environment() []string {
 	env := []string{
 		"PATH=" + filepath.Join(s.home, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + s.home, "LANG=C.UTF-8", "TERM=dumb",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t",
-		"GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOPROXY=off",
+		"LEGWORK_LOCAL_SERVERS=none", "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOPROXY=off",
 		"ANTHROPIC_API_KEY=dummy", "ANTHROPIC_BASE_URL=http://127.0.0.1:9", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
 	}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
