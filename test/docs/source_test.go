@@ -53,6 +53,21 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
+// The list of packages in docs/architecture.md has all of them.
+func TestPackagesAreDescribed(t *testing.T) {
+	t.Parallel()
+	entries, err := os.ReadDir(filepath.Join(root, "pkg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := read(t, "docs/architecture.md")
+	for _, e := range entries {
+		if sources, _ := filepath.Glob(filepath.Join(root, "pkg", e.Name(), "*.go")); len(sources) > 0 && !regexp.MustCompile(`\bpkg/`+e.Name()+`\b`).MatchString(doc) {
+			t.Errorf("docs/architecture.md does not name pkg/%s", e.Name())
+		}
+	}
+}
+
 func read(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
