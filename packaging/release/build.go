@@ -82,7 +82,7 @@ func (b builder) build(ctx context.Context, t Target, file string) error {
 	}
 	link := LinkFlags
 	if b.commit != "" {
-		link += " -X legwork/pkg/cli.commit=" + b.commit
+		link += " -X legwork/pkg/cli.source=" + b.commit
 	}
 	argv := append([]string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", link}, strings.Fields(string(flags))...)
 	cmd := b.command(ctx, append(argv, "-o", file, "./cmd/legwork")...)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -172,22 +171,4 @@ func (a *app) makeRuns(ctx context.Context, g bench.Ground, o bench.RunOptions) 
 		return &exitError{exitFailed, fmt.Errorf("%d runs could not be made, %d worktrees were left behind; the rows of %s tell why", tally.Setup, tally.Leaked, o.Out)}
 	}
 	return nil
-}
-
-// commit is what this program was built from, where that is known.
-func commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	out, dirty := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			out = s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+changes"
-		}
-	}
-	return out + dirty
 }

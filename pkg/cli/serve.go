@@ -17,8 +17,11 @@ import (
 	"legwork/pkg/proc"
 )
 
-// version is set by the release build.
+// version is the plugin's; `make bump` and `make release` write it here and into the manifests.
 var version = "0.1.0"
+
+// source is the commit that the binaries of a release were built from, in full; the release build sets it.
+var source string
 
 func versionCommand() *command {
 	return &command{
@@ -33,19 +36,32 @@ legwork version --json`,
 
 // printVersion prints the version and the commit it was built from, where that is known.
 func (a *app) printVersion() error {
-	commit := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				commit = s.Value[:12]
-			}
+	if a.global.json {
+		return a.printJSON(map[string]string{"version": version, "commit": commit()})
+	}
+	a.printf("%s\n", strings.TrimSpace("legwork "+version+" "+commit()))
+	return nil
+}
+
+// commit is what this program was built from, in twelve digits, where that is known.
+func commit() string {
+	if source != "" {
+		return source[:min(12, len(source))]
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	out, dirty := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			out = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+changes"
 		}
 	}
-	if a.global.json {
-		return a.printJSON(map[string]string{"version": version, "commit": commit})
-	}
-	a.printf("%s\n", strings.TrimSpace("legwork "+version+" "+commit))
-	return nil
+	return out + dirty
 }
 
 // builtinAutoUse stands in when the configuration cannot be read.
