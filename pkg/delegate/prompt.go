@@ -161,7 +161,13 @@ func (c *call) feedback(p *plan) string {
 	if c.best == nil || p.class == classFormat || p.class == classImport {
 		return "That answer could not be used: " + p.why + ". Send the whole file again."
 	}
-	return c.factsText(c.last, p.why) + "\nFix it. Send the whole file again."
+	// A plain loop hands on what the runner says, and no more.
+	k := *c.last
+	k.facts = slices.Clone(k.facts)
+	for i := range k.facts {
+		k.facts[i].Call = ""
+	}
+	return c.factsText(&k, p.why) + "\nFix it. Send the whole file again."
 }
 
 // repairText is what the best candidate did when it was run, and the rules that its red tests stand for.
