@@ -82,8 +82,10 @@ func statsText(r *statsReport, s screen) string {
 	if r.Counts.Lines == 0 {
 		b.WriteString(emptyStats(r))
 	} else {
-		b.WriteString(s.bold(statsHeadline(r)) + "\n")
-		b.WriteString(statsSpan(r))
+		b.WriteString(s.bold(strings.TrimSpace(wrap(statsHeadline(r), "", "", s.width))) + "\n")
+		for line := range strings.Lines(statsSpan(r)) {
+			b.WriteString(wrap(line, "", "", s.width))
+		}
 		s.parts(&b, r)
 		for _, t := range []struct {
 			name string
@@ -138,13 +140,16 @@ func (s screen) parts(b *strings.Builder, r *statsReport) {
 		most = max(most, math.Abs(row.V))
 	}
 	b.WriteString("\n" + s.bold("How it adds up (estimate)") + "\n")
-	for _, row := range rows {
-		line := fmt.Sprintf("  %-42s %13s  %s", row.Name, ledger.Signed(row.V), s.bar(row.V, most, s.width-60))
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	name := min(42, s.width-16)
+	line := func(text string, v float64, bar string) {
+		b.WriteString(strings.TrimRight(fmt.Sprintf("  %s %13s  %s", pad(cut(text, name), name), ledger.Signed(v), bar), " ") + "\n")
 	}
-	fmt.Fprintf(b, "  %-42s %13s\n", "net", ledger.Signed(r.Total.Net))
-	fmt.Fprintf(b, "  %-42s %13s\n", "of that from calls", ledger.Signed(r.Calls))
-	fmt.Fprintf(b, "  %-42s %13s\n", "from output folded by itself", ledger.Signed(r.Shrunk))
+	for _, row := range rows {
+		line(row.Name, row.V, s.bar(row.V, most, s.width-60))
+	}
+	line("net", r.Total.Net, "")
+	line("of that from calls", r.Calls, "")
+	line("from output folded by itself", r.Shrunk, "")
 }
 
 // The columns of a table, apart from the key and the bar.
@@ -205,7 +210,7 @@ func (s screen) recalls(b *strings.Builder, all []ledger.Recall) {
 	if len(all) == 0 {
 		return
 	}
-	b.WriteString("\n" + s.bold("How often the whole text was fetched after all, by rule") + "\n")
+	b.WriteString("\n" + s.bold("Texts fetched in full after all, by rule") + "\n")
 	for _, r := range all {
 		rate := "-"
 		if r.Shrunk > 0 {
@@ -226,7 +231,7 @@ const (
 )
 
 func (s screen) assumed(b *strings.Builder, r *statsReport) {
-	b.WriteString("\n" + s.bold("What the estimate assumes") + " (--weight KEY=N or stats.* in the settings change it)\n")
+	b.WriteString("\n" + s.bold("What the estimate assumes") + "\n" + wrap("(--weight KEY=N or stats.* in the settings change it)", "", "", s.width))
 	for _, line := range r.Assumptions {
 		b.WriteString(wrap(line, "  - ", "    ", s.width))
 	}
