@@ -244,18 +244,19 @@ const (
 // leaks are lines and literals that stand in the tests only and yet in a request. What a run printed is no
 // leak: delegate tells the model what its code gave and what was expected.
 func (t *Task) leaks(requests []string, answer string, res *delegate.Result) []string {
-	open := t.Spec + "\n" + strings.Join(t.Properties, "\n") + "\n" + t.Context + "\n" + answer
+	known := []string{t.Spec, strings.Join(t.Properties, "\n"), t.Context, answer}
 	for name, text := range t.Repo {
 		if slices.Contains(t.Targets, name) {
-			open += "\n" + text
+			known = append(known, text)
 		}
 	}
-	said := ""
+	open := strings.Join(known, "\n")
 	for _, a := range res.Attempts {
 		for _, f := range a.Facts {
-			said += f.String() + "\n"
+			known = append(known, f.String())
 		}
 	}
+	said := strings.Join(known, "\n")
 	var out []string
 	find := func(text, known string) {
 		if strings.Contains(known, text) {
@@ -275,7 +276,7 @@ func (t *Task) leaks(requests []string, answer string, res *delegate.Result) []s
 			}
 		}
 		for _, lit := range testLiterals(t.Repo[name]) {
-			find(lit, open+said)
+			find(lit, said)
 		}
 	}
 	return out

@@ -43,7 +43,7 @@ func Identify(ctx context.Context, models *llm.Registry, name, file string) (Con
 		c.Endpoint = e.BaseURL
 		for _, m := range e.Models {
 			if m.ID == choice.Model && m.Quant != "" {
-				c.Quant = m.Quant
+				c.Quant = toldQuant(m.Quant)
 			}
 		}
 	}
@@ -97,6 +97,14 @@ func quantOf(name string) string {
 		return ""
 	}
 	return strings.ToUpper(m[1])
+}
+
+// toldQuant is a server's word for a quantisation in the usual one: llama-server says "Q4_K - Medium".
+func toldQuant(s string) string {
+	for word, letter := range map[string]string{" - Small": "_S", " - Medium": "_M", " - Large": "_L"} {
+		s = strings.Replace(s, word, letter, 1)
+	}
+	return s
 }
 
 // serverVersion asks the server what it is, without generating anything; "" when it does not tell.

@@ -54,7 +54,7 @@ h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem}p{color:var(--dim)}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
 th,td{padding:.3rem .7rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
 .w{text-align:left}th{font-weight:600}svg{max-width:100%;height:auto}svg text{fill:var(--ink);font:13px system-ui,sans-serif}
-svg .dim{fill:var(--dim)}.grid{stroke:var(--line)}.one{fill:var(--a)}.fin{fill:var(--b)}.ci{stroke:var(--ink);stroke-width:1.5}
+svg .dim{fill:var(--dim)}.grid{stroke:var(--line)}.one{fill:var(--a)}.fin{fill:var(--b)}.ci{stroke:var(--ink);stroke-width:1.5}.halo{stroke:var(--bg);stroke-width:4.5}figure{margin:1.5rem 0}
 `
 
 // HTML is the page as one self-contained file without scripts.
@@ -165,7 +165,9 @@ func bar(b *strings.Builder, class string, y int, i interval) {
 	x := func(v float64) float64 { return chartLeft + chartWide*v }
 	mid := y + chartBar/2
 	fmt.Fprintf(b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>", class, chartLeft, y, chartWide*i.Mean, chartBar)
-	fmt.Fprintf(b, "<line class=\"ci\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>", x(i.Low), mid, x(i.High), mid)
+	for _, line := range []string{"halo", "ci"} {
+		fmt.Fprintf(b, "<path class=\"%s\" fill=\"none\" d=\"M%.1f %dv8m0 -4H%.1fm0 -4v8\"/>", line, x(i.Low), mid-4, x(i.High))
+	}
 	fmt.Fprintf(b, "<text class=\"dim\" x=\"%d\" y=\"%d\">%.0f %% (%.0f–%.0f)</text>\n", chartLeft+chartWide+10, y+13, 100*i.Mean, 100*i.Low, 100*i.High)
 }
 

@@ -78,8 +78,12 @@ func (s *site) fill(ctx context.Context) error {
 func (s *site) git(ctx context.Context, args ...string) error {
 	env := proc.CleanEnv(s.g.Env)
 	for _, v := range [][2]string{
-		{"GIT_CONFIG_GLOBAL", os.DevNull}, {"GIT_CONFIG_NOSYSTEM", "1"}, {"GIT_AUTHOR_NAME", "bench"}, {"GIT_AUTHOR_EMAIL", "bench@localhost"},
-		{"GIT_COMMITTER_NAME", "bench"}, {"GIT_COMMITTER_EMAIL", "bench@localhost"},
+		{"GIT_CONFIG_GLOBAL", os.DevNull},
+		{"GIT_CONFIG_NOSYSTEM", "1"},
+		{"GIT_AUTHOR_NAME", "bench"},
+		{"GIT_AUTHOR_EMAIL", "bench@localhost"},
+		{"GIT_COMMITTER_NAME", "bench"},
+		{"GIT_COMMITTER_EMAIL", "bench@localhost"},
 	} {
 		env = proc.SetEnv(env, v[0], v[1])
 	}

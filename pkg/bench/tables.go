@@ -88,8 +88,11 @@ func (s *selection) lead(list []*contender) []string {
 		n    int
 		what string
 	}{
-		{len(s.outside), "that failed for reasons outside the model"}, {s.older, "of earlier versions of their tasks"}, {s.twice, "of runs that were done again"},
-		{s.scripted, "of scripted answers"}, {s.damaged, "that are damaged"},
+		{len(s.outside), "that failed for reasons outside the model"},
+		{s.older, "of earlier versions of their tasks"},
+		{s.twice, "of runs that were done again"},
+		{s.scripted, "of scripted answers"},
+		{s.damaged, "that are damaged"},
 	} {
 		if x.n > 0 {
 			not = append(not, fmt.Sprintf("%d %s", x.n, x.what))
@@ -150,7 +153,7 @@ func gridOf(title, note string, list []*contender, head []string, cells func(*co
 }
 
 func solvedGrid(list []*contender) grid {
-	return gridOf("Solved", "Shares with Wilson's 95 % interval. Runs of one task are alike, so tasks of another kind may give more than the interval says.", list,
+	return gridOf("Solved", "Shares with Wilson's 95 % interval. Runs of one task are alike: for other tasks of these kinds the uncertainty is larger than the interval.", list,
 		[]string{"runs", "pass@1", "pass@final", "tries to a pass", "calls per run"}, func(c *contender) []string {
 			t := c.all
 			return []string{strconv.Itoa(t.Runs), rate(t.First, t.Runs), rate(t.Passed, t.Runs), per(t.TriesSum, t.Passed, 2), per(t.Calls, t.Runs, 2)}
