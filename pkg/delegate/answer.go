@@ -139,35 +139,8 @@ func (c *call) pick(text string) (files map[string]string, why string) {
 		one, why := c.pickOne(text, list)
 		return map[string]string{c.res.Targets[0]: one}, why
 	}
-	files = map[string]string{}
-	for i, rel := range c.res.Targets {
-		for _, b := range list {
-			head := b.info + " " + b.before + " " + firstLine(b.text)
-			if strings.Contains(head, rel) || strings.Contains(head, path.Base(rel)) && uniqueBase(c.res.Targets, rel) {
-				files[rel] = dropPathComment(c.langs[i], b.text, rel)
-			}
-		}
-		if _, ok := files[rel]; !ok {
-			if !c.before[i].Exists {
-				return nil, fmt.Sprintf("no block for %s; give every file in a block of its own, its path in the line above", rel)
-			}
-			files[rel] = string(c.before[i].Data) // a target that needs no change
-		}
-	}
-	return files, ""
+	return c.pickSeveral(list)
 }
-
-func uniqueBase(all []string, rel string) bool {
-	n := 0
-	for _, t := range all {
-		if path.Base(t) == path.Base(rel) {
-			n++
-		}
-	}
-	return n == 1
-}
-
-func firstLine(s string) string { line, _, _ := strings.Cut(s, "\n"); return line }
 
 // dropPathComment removes a first line that only names the file.
 func dropPathComment(l language, text, rel string) string {

@@ -63,13 +63,35 @@ func TestPick(t *testing.T) {
 
 func TestPickSeveral(t *testing.T) {
 	t.Parallel()
-	c := bare("src/a.js", "src/b.js")
-	files, why := c.pick("src/a.js\n```js\nA\n```\n\n**src/b.js**\n```js\nB\n```")
-	if why != "" || files["src/a.js"] != "A" || files["src/b.js"] != "B" {
-		t.Errorf("%q %v", why, files)
+	const a, b = "const N = 1;\nmodule.exports = { N };", "const { N } = require('./a.js');\nmodule.exports = () => N;"
+	fence := func(text string) string { return "```js\n" + text + "\n```\n" }
+	cases := []struct{ name, answer, a, b, why string }{
+		{"paths above", "src/a.js\n" + fence(a) + "\n**src/b.js**\n" + fence(b), a, b, ""},
+		{"the second imports the first", "`src/a.js`\n" + fence(a) + "`src/b.js`\n" + fence(b), a, b, ""},
+		{"the importing file comes first", "### src/b.js\n" + fence(b) + "### src/a.js\n" + fence(a), a, b, ""},
+		{"base names", "a.js:\n" + fence(a) + "b.js:\n" + fence(b), a, b, ""},
+		{"path in the fence", "```js src/a.js\n" + a + "\n```\n```js src/b.js\n" + b + "\n```\n", a, b, ""},
+		{"path comments", fence("// src/a.js\n"+a) + fence("// b.js\n"+b), a, b, ""},
+		{"a name inside another", "data.js is not asked for\n" + fence("x") + "src/a.js\n" + fence(a) + "src/b.js\n" + fence(b), a, b, ""},
+		{"no name at all, in the order asked for", fence(a) + "and\n" + fence(b), a, b, ""},
+		{"one sentence for both", "Here are src/a.js and src/b.js:\n" + fence(a) + fence(b), a, b, ""},
+		{"one named, one not", fence(a) + "src/b.js\n" + fence(b), a, b, ""},
+		{"an example of use behind", "src/a.js\n" + fence(a) + "src/b.js\n" + fence(b) + "Use b.js so:\n" + fence("b();"), a, b, ""},
+		{"a shell line behind", "src/a.js\n" + fence(a) + "src/b.js\n" + fence(b) + "```sh\nnode src/b.js\n```\n", a, b, ""},
+		{"one file missing", "src/a.js\n" + fence(a), "", "", "src/b.js"},
+		{"three without names for two", fence(a) + fence(b) + fence("c();"), "", "", "src/a.js"},
 	}
-	if _, why := c.pick("src/a.js\n```js\nA\n```"); !strings.Contains(why, "src/b.js") {
-		t.Errorf("missing file: %q", why)
+	for _, k := range cases {
+		files, why := bare("src/a.js", "src/b.js").pick(k.answer)
+		if k.why != "" {
+			if !strings.Contains(why, k.why) {
+				t.Errorf("%s: why %q, want %q", k.name, why, k.why)
+			}
+			continue
+		}
+		if why != "" || files["src/a.js"] != k.a || files["src/b.js"] != k.b {
+			t.Errorf("%s: %q %q", k.name, why, files)
+		}
 	}
 }
 
