@@ -50,6 +50,13 @@ var shimRows = section{"Shim", func(l *lab) ([]row, error) {
 	)
 }}
 
+var delegateRows = section{"Delegate", func(l *lab) ([]row, error) {
+	return l.gobenches(
+		gobench{row{what: "a call less model and test, 50 files", limit: 150, unit: "ms"}, "delegate", "BenchmarkOverhead/50", "overhead-ms/op", 1, "", "5x"},
+		gobench{row{what: "a call less model and test, 20,000 files", limit: 1.5, unit: "× git worktree add + remove"}, "delegate", "BenchmarkOverhead/20000", "x-git", 1, "", "3x"},
+	)
+}}
+
 // gobenches runs each benchmark once and turns its metric into a row.
 func (l *lab) gobenches(list ...gobench) ([]row, error) {
 	var rows []row
