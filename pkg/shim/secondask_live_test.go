@@ -40,7 +40,7 @@ type secondAskResult struct {
 }
 
 // secondAskTools are the sets of tools offered. With a part of the usual ones a model calls what it knows from elsewhere.
-var secondAskTools = []string{"Read,Write", "Bash", "Bash,Edit,Read,Write"}
+var secondAskTools = []string{"Bash", "Read,Write", "Bash,Edit,Read,Write"}
 
 // TestLiveSecondAsk asks a small model on a real server each wish once, through the real client, and counts what the
 // forced second ask brings where the first answer was clearly a call that could not run. Only the first answer of each
