@@ -241,8 +241,13 @@ func (c *cleaner) byAge(kind, dir string, usual time.Duration) (cleaned, error) 
 	if !plainDir(dir) || c.busy && c.all {
 		return row, nil
 	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return row, err
+	}
+	defer root.Close()
 	var errs []error
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return nil //nolint:nilerr // what cannot be read stays
 		}
@@ -254,7 +259,7 @@ func (c *cleaner) byAge(kind, dir string, usual time.Duration) (cleaned, error) 
 		default:
 			row.Removed, row.Bytes = row.Removed+1, row.Bytes+st.Size()
 			if !c.dry {
-				errs = append(errs, os.Remove(path))
+				errs = append(errs, root.Remove(path))
 			}
 		}
 		return nil
