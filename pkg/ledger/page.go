@@ -1,19 +1,17 @@
 package ledger
 
 import (
-	"bytes"
 	"cmp"
-	"embed"
+	_ "embed" // page.css
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
 	"strings"
 	"time"
 )
 
-//go:embed page
-var pageFiles embed.FS
+//go:embed page/page.css
+var pageCSS string
 
 // PageOptions is what a page says beside the report.
 type PageOptions struct {
@@ -25,43 +23,36 @@ type PageOptions struct {
 // Page renders a report as one HTML document that needs nothing else: no script, no network. Whatever the run log
 // holds appears as text.
 func Page(rep Report, opt PageOptions) ([]byte, error) {
-	css, err := pageFiles.ReadFile("page/page.css")
-	if err != nil {
-		return nil, fmt.Errorf("ledger: page: %w", err)
+	var m markup
+	fmt.Fprintf(&m, pageHead, pageCSS)
+	m.header(&rep)
+	if rep.Counts.Lines == 0 {
+		when := "Nothing was run in this time."
+		if rep.Since.IsZero() {
+			when = "Nothing has been run yet."
+		}
+		m.put("<section><h2>Nothing to count</h2><p>%s</p></section>", when)
+	} else {
+		m.body(&rep)
 	}
-	tmpl, err := template.New("page.html.tmpl").Funcs(template.FuncMap{
-		"signed": Signed, "plain": plain, "took": Took, "sign": sign,
-		"num":   func(n int) string { return Grouped(float64(n)) },
-		"num64": func(n int64) string { return Grouped(float64(n)) },
-		"ended": func(n map[string]int) string { return Ended(n, false) },
-		"rate": func(r Recall) string {
-			if r.Shrunk == 0 {
-				return "–"
-			}
-			return fmt.Sprintf("%.0f %%", 100*r.Rate)
-		},
-	}).ParseFS(pageFiles, "page/page.html.tmpl")
-	if err != nil {
-		return nil, fmt.Errorf("ledger: page: %w", err)
-	}
-	var out bytes.Buffer
-	err = tmpl.Execute(&out, map[string]any{
-		"CSS": template.CSS(css), //nolint:gosec // our own file
-		"R":   rep, "Opt": opt, "Made": opt.Made.Format("2006-01-02 15:04"), "Span": span(&rep),
-		"Cards": cards(&rep), "Days": dayChart(rep.Days), "Tools": toolChart(rep.Tools), "Ends": endChart(rep.Tools),
-		"Parts": rep.Parts.Named(), "Tables": []pageTable{
-			{"By tool", "tool", rep.Tools}, {"By model", "model", rep.Models}, {"By project", "project", rep.Projects}, {"By day", "day", rep.Days},
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("ledger: page: %w", err)
-	}
-	return out.Bytes(), nil
+	m.foot(&rep, &opt)
+	return []byte(m.String()), nil
 }
 
-type pageTable struct {
-	Caption, What string
-	Rows          []Row
+func (m *markup) body(rep *Report) {
+	m.cards(cards(rep))
+	days, tools, ends := dayChart(rep.Days), toolChart(rep.Tools), endChart(rep.Tools)
+	m.days(&days)
+	m.put(`<div class="two">`)
+	m.tools(&tools)
+	m.ends(&ends)
+	m.put("</div>")
+	m.parts(rep)
+	m.rows("By tool", "tool", rep.Tools, rep.Total)
+	m.rows("By model", "model", rep.Models, rep.Total)
+	m.rows("By project", "project", rep.Projects, rep.Total)
+	m.rows("By day", "day", rep.Days, rep.Total)
+	m.recalls(rep.Recalls)
 }
 
 func sign(v float64) string {

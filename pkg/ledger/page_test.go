@@ -185,11 +185,7 @@ func TestPage(t *testing.T) {
 // Text can be read in both schemes: 4.5 to 1 at least, parts of charts 3 to 1.
 func TestPageContrast(t *testing.T) {
 	t.Parallel()
-	css, err := pageFiles.ReadFile("page/page.css")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := regexp.MustCompile(`:root \{([^}]*)\}`).FindAllSubmatch(css, -1)
+	blocks := regexp.MustCompile(`:root \{([^}]*)\}`).FindAllSubmatch([]byte(pageCSS), -1)
 	if len(blocks) != 2 {
 		t.Fatalf("%d schemes", len(blocks))
 	}
