@@ -99,6 +99,7 @@ func (h *hooks) charge(ctx context.Context, cfg *config.Config, path, transcript
 // reread answers the hook after Read and Grep.
 func (h *hooks) reread(ctx context.Context, in mcpserver.ReadResult) {
 	if cfg, err := h.app.load(); err == nil {
+		h.follow(ctx, cfg)
 		h.charge(ctx, cfg, in.Path, in.Transcript, int64(llm.Estimate(in.Content)))
 	}
 }

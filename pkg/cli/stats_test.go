@@ -251,8 +251,13 @@ func TestCallsAreCounted(t *testing.T) {
 	c.call("hook_shrink", args{"command": "tail -3 " + u.dir + "/big.log", "stdout": "three\nlines\nhere\n", "transcript": transcript, "dir": u.dir}, "")
 	rows := u.runs()
 	want := []struct{ tool, outcome string }{
-		{"offload", ledger.Done}, {"list_models", ledger.Asked}, {"offload", ledger.Refused}, {"offload", ledger.Refused}, {ledger.ToolReread, ledger.Done},
-		{"list_jobs", ledger.Asked}, {ledger.ToolReread, ledger.Done},
+		{"offload", ledger.Done},
+		{"list_models", ledger.Asked},
+		{"offload", ledger.Refused},
+		{"offload", ledger.Refused},
+		{ledger.ToolReread, ledger.Done},
+		{"list_jobs", ledger.Asked},
+		{ledger.ToolReread, ledger.Done},
 	}
 	if len(rows) != len(want) {
 		t.Fatalf("%d lines: %+v", len(rows), rows)
