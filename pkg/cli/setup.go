@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -163,16 +164,20 @@ func (a *app) setupFacts(ctx context.Context, measure bool) (*config.Config, *se
 	}
 	if measure {
 		say("measuring them")
+		var wg sync.WaitGroup
 		for i := range f.Servers {
 			s := &f.Servers[i]
 			reg := local
 			if s.Configured {
 				reg = models
 			}
-			if speed := doctor.Measure(ctx, cfg, reg, s.EndpointStatus); speed != nil {
-				s.FirstTokenMS, s.TokensPerSec = speed.FirstTokenMS, speed.TokensPerSec
-			}
+			wg.Go(func() {
+				if speed := doctor.Measure(ctx, cfg, reg, s.EndpointStatus); speed != nil {
+					s.FirstTokenMS, s.TokensPerSec = speed.FirstTokenMS, speed.TokensPerSec
+				}
+			})
 		}
+		wg.Wait()
 	}
 	return cfg, f, ctx.Err()
 }

@@ -53,7 +53,7 @@ func (d *dialog) ask(ctx context.Context, question, def string) (string, error) 
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(d.out)
-		return "", ctx.Err()
+		return "", fmt.Errorf("setup: interrupted, nothing was written: %w", ctx.Err())
 	case text, ok := <-d.in.typed:
 		switch {
 		case !ok:

@@ -194,7 +194,7 @@ func (r *Report) Text() string {
 		}
 	}
 	_ = w.Flush()
-	fmt.Fprintf(&b, "legwork %s: %d ok, %d warnings, %d failures, %d skipped, in %.1f s\n",
+	fmt.Fprintf(&b, "legwork %s: %d ok, %d warn, %d fail, %d skip, in %.1f s\n",
 		r.Version, count[OK], count[Warn], count[Fail], count[Skip], float64(r.MS)/1000)
 	return b.String()
 }

@@ -71,10 +71,13 @@ func (c *checkup) endpoint(ctx context.Context, st llm.EndpointStatus, others bo
 	case llm.Loading:
 		return Finding{Status: Warn, Text: st.BaseURL + " is loading its model", Fix: "wait; if it goes on for minutes the server's own log says why (mostly too little memory for model and window)"}
 	case llm.Refused:
-		fix := fmt.Sprintf("set endpoints.%s.api_key, or keep the key in Claude Code: /plugin configure, option api_key, and endpoints.%s.api_key_env: LEGWORK_API_KEY", st.Name, st.Name)
 		if e.APIKeyEnv != "" && e.APIKey == "" {
-			fix = fmt.Sprintf("the key is looked for in %s, which is not set here; Claude Code hands its option api_key to the plugin's server only", e.APIKeyEnv)
+			return Finding{
+				Status: Warn, Text: fmt.Sprintf("%s cannot be tried from here: its key is in %s, which is not set", st.BaseURL, e.APIKeyEnv),
+				Fix: "Claude Code hands its option api_key to the plugin's server only: there, list_models shows whether the key is right",
+			}
 		}
+		fix := fmt.Sprintf("set endpoints.%s.api_key, or keep the key in Claude Code: /plugin configure, option api_key, and endpoints.%s.api_key_env: LEGWORK_API_KEY", st.Name, st.Name)
 		return Finding{Status: Fail, Text: st.BaseURL + ": " + st.Detail, Fix: fix}
 	case llm.Foreign:
 		return Finding{Status: Fail, Text: st.BaseURL + ": " + st.Detail, Fix: fmt.Sprintf("set endpoints.%s.base_url to the address of the model server", st.Name)}

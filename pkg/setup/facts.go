@@ -126,6 +126,9 @@ func Look(ctx context.Context, d Deps) (*Facts, error) {
 	for _, st := range own {
 		if !st.WellKnown {
 			known[address(st.BaseURL)] = true
+			if e, _ := d.Config.Endpoint(st.Name); st.State == llm.Refused && e.APIKeyEnv != "" && e.APIKey == "" {
+				st.Detail += "; its key is in " + e.APIKeyEnv + ", which only the plugin's server is given: list_models shows whether it is right"
+			}
 			f.Servers = append(f.Servers, Server{EndpointStatus: st, Configured: true})
 		}
 	}
