@@ -167,7 +167,7 @@ const maxWeight = 1_000_000
 // the lines that list our commands and skills (a test compares them with the files).
 const (
 	aroundReminder = 40
-	listedBytes    = 420
+	listedBytes    = 352
 )
 
 // ourPrefix counts what every request of a session holds of ours, in tokens: tools, reminder, list of commands.
