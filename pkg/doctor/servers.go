@@ -129,15 +129,16 @@ func call(ctx context.Context, cfg *config.Config, models *llm.Registry, st llm.
 	}
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
+	last := "nothing came" // how far it got, for one that is too slow
 	ans, err := models.Chat(ctx, llm.Request{
-		Choice: choice, MaxTokens: speedTokens, Think: llm.ThinkOff,
+		Choice: choice, MaxTokens: speedTokens, Think: llm.ThinkOff, OnProgress: func(p llm.Progress) { last = p.Text },
 		Messages: []llm.Message{{Role: "user", Content: "Count from 1 to 20, separated by blanks. Nothing else."}},
 	})
 	where := fmt.Sprintf("%s (%s), %s", st.BaseURL, st.Backend, served(st))
 	switch {
 	case ctx.Err() != nil:
 		return Finding{
-			Status: Warn, Text: fmt.Sprintf("%s: a call of %d tokens to %s was not over after %s", where, speedTokens, m.ID, callLimit),
+			Status: Warn, Text: fmt.Sprintf("%s: a call of %d tokens to %s was not over after %s: %s", where, speedTokens, m.ID, callLimit, last),
 			Fix: "it may be loading the model, busy with others, or slow: try again, and see `legwork models` for its slots",
 		}
 	case err != nil:
