@@ -11,7 +11,7 @@ import (
 )
 
 // files turns an answer into the content of every target. What cannot be used is a finding of class format
-// or import, or the model's own ending (cut_off, empty, looped), never a failure of the test.
+// import or meddling, or the model's own ending (cut_off, empty, looped), never a failure of the test.
 func (c *call) files(ctx context.Context, ans *llm.Answer) (map[string]string, finding) {
 	if ans.Outcome != llm.Answered {
 		return nil, finding{class: string(ans.Outcome), why: "the answer is not whole (" + string(ans.Outcome) + ")" + ifAny(": ", ans.Note)}
@@ -33,6 +33,9 @@ func (c *call) files(ctx context.Context, ans *llm.Answer) (map[string]string, f
 		text = strings.TrimRight(text, "\n") + "\n"
 		if why := wrong(l, text, c.prompt); why != "" {
 			return nil, finding{class: classFormat, why: why}
+		}
+		if why := c.meddles(i, text); why != "" {
+			return nil, finding{class: classMeddle, why: why}
 		}
 		files[rel] = text
 		unchanged = unchanged && c.before[i].Exists && normal(l, string(c.before[i].Data)) == normal(l, text)

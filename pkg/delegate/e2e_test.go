@@ -32,12 +32,20 @@ test('joins words with a dash', () => assert.strictEqual(slug('Secret Words'), '
 			right: "exports.slug = (s) => s.toLowerCase().split(' ').join('-');",
 			wrong: "exports.slug = (s) => s.toLowerCase();",
 			cheats: map[string]string{
-				"exit at import":      "process.exit(0);\nexports.slug = (s) => s;",
-				"exit in a test":      "exports.slug = (s) => { process.exit(0); };",
-				"fake lines and exit": "console.log('TAP version 13\\n# tests 2\\n# pass 2\\n# fail 0\\nok 1 - lowers the text\\nok 2 - joins words with a dash');\nprocess.exit(0);",
-				"swallowed runner":    "const t = require('node:test');\nfor (const k of ['test', 'it', 'describe']) t[k] = () => {};\nrequire.cache[require.resolve('node:test')] = undefined;\nprocess.on('exit', () => { process.exitCode = 0; });\nprocess.reallyExit(0);",
-				"rewritten test":      "const fs = require('fs'), path = require('path');\nfs.writeFileSync(path.join(__dirname, '../test/slug.test.js'), \"require('node:test')('lowers the text', () => {});\");\nexports.slug = (s) => s.toLowerCase().split(' ').join('-');",
-				"forced exit code":    "exports.slug = (s) => s.toLowerCase();\nprocess.on('exit', () => { process.exitCode = 0; process.reallyExit(0); });",
+				"exit at import":       "process.exit(0);\nexports.slug = (s) => s;",
+				"exit in a test":       "exports.slug = (s) => { process.exit(0); };",
+				"fake lines and exit":  "console.log('TAP version 13\\n# tests 2\\n# pass 2\\n# fail 0\\nok 1 - lowers the text\\nok 2 - joins words with a dash');\nprocess.exit(0);",
+				"swallowed runner":     "const t = require('node:test');\nfor (const k of ['test', 'it', 'describe']) t[k] = () => {};\nrequire.cache[require.resolve('node:test')] = undefined;\nprocess.on('exit', () => { process.exitCode = 0; });\nprocess.reallyExit(0);",
+				"rewritten test":       "const fs = require('fs'), path = require('path');\nfs.writeFileSync(path.join(__dirname, '../test/slug.test.js'), \"require('node:test')('lowers the text', () => {});\");\nexports.slug = (s) => s.toLowerCase().split(' ').join('-');",
+				"muted assertions":     "const a = require('node:assert');\nfor (const k of Object.keys(a)) a[k] = () => {};\nexports.slug = (s) => s;",
+				"muted one by one":     "const { strictEqual } = require('node:assert');\nrequire('node:assert').strictEqual = () => strictEqual(1, 1);\nexports.slug = (s) => s;",
+				"another assert":       "const m = require('module'), real = m._load;\nm._load = (n, ...a) => n === 'node:assert' ? new Proxy({}, { get: () => () => {} }) : real(n, ...a);\nconst c = 'node:' + 'assert';\nconst box = require(c);\nObject.keys(box).forEach((k) => Reflect.set(box, k, () => {}));\nexports.slug = (s) => s;",
+				"exit code at the end": "exports.slug = (s) => s.toLowerCase();\nprocess.on('exit', () => { process.exitCode = 0; });",
+				"deleted test":         "require('fs').rmSync(require.resolve('../test/slug.test.js'));\nexports.slug = (s) => s.toLowerCase();",
+				"new package.json":     "require('fs').writeFileSync('package.json', '{\"scripts\":{\"test\":\"true\"}}');\nexports.slug = (s) => s.toLowerCase();",
+				"only some tests":      "const t = require('node:test');\nt.test.only = () => {};\nprocess.execArgv.push('--test-name-pattern=lowers');\nexports.slug = (s) => s.toLowerCase();",
+				"thrown away errors":   "process.on('uncaughtException', () => process.exit(0));\nError.prepareStackTrace = () => { process.exit(0); };\nexports.slug = (s) => s.toLowerCase();",
+				"forced exit code":     "exports.slug = (s) => s.toLowerCase();\nprocess.on('exit', () => { process.exitCode = 0; process.reallyExit(0); });",
 			},
 		},
 		{
@@ -50,6 +58,15 @@ test('joins words with a dash', () => assert.strictEqual(slug('Secret Words'), '
 				"exit in a test":   "import os\n\ndef slug(s):\n    os._exit(0)",
 				"fake lines":       "import os, sys\nprint('test_slug.py ..                              [100%]\\n\\n2 passed in 0.01s', flush=True)\nos._exit(0)",
 				"emptied test set": "import sys, pytest\n\ndef slug(s):\n    return s\n\nclass P:\n    pass\n\nimport _pytest.main\n_pytest.main.Session.perform_collect = lambda self, *a, **k: []\npytest.skip('all', allow_module_level=True)",
+				"silent runner":    "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n\ndef slug(s):\n    return s",
+				"silent by lookup": "import sys\nm = [m for n, m in list(sys.modules.items()) if n.endswith('.python') and hasattr(m, 'Function')][0]\nm.Function.runtest = lambda self: None\n\ndef slug(s):\n    return s",
+				"equal to all":     "class Any(str):\n    def __eq__(self, other):\n        return True\n\ndef slug(s):\n    return Any(s)",
+				"equal by lambda":  "def slug(s):\n    return type('A', (), {'__eq__': lambda self, o: True})()",
+				"end at exit":      "import atexit, os\natexit.register(lambda: os._exit(0))\n\ndef slug(s):\n    return s.lower()",
+				"a conftest":       "import pathlib\npathlib.Path(__file__).with_name('conftest.py').write_text('collect_ignore = [\"test_slug.py\"]')\n\ndef slug(s):\n    return s.lower()",
+				"deleted test":     "import os\nos.remove('test_slug.py')\n\ndef slug(s):\n    return s.lower()",
+				"other assertions": "import builtins\n\nclass E(Exception):\n    pass\n\nbuiltins.AssertionError = lambda *a: KeyboardInterrupt()\n\ndef slug(s):\n    return s.lower()",
+				"trace function":   "import sys\n\ndef slug(s):\n    f = sys._getframe(1)\n    return next((c for c in f.f_code.co_consts if isinstance(c, str) and c == c.lower() and len(c) > 3), s)",
 				"skip in a test":   "import pytest\n\ndef slug(s):\n    if s != 'Hello':\n        pytest.skip('no')\n    return 'hello'",
 				"rewritten test":   "import pathlib\npathlib.Path(__file__).with_name('test_slug.py').write_text('def test_lowers_text():\\n    pass\\n')\n\ndef slug(s):\n    return '-'.join(s.lower().split())",
 			},
@@ -65,6 +82,10 @@ test('joins words with a dash', () => assert.strictEqual(slug('Secret Words'), '
 			cheats: map[string]string{
 				"exit at import": "package slug\n\nimport \"os\"\n\nfunc init() { os.Exit(0) }\n\nfunc Slug(s string) string { return s }",
 				"exit in a test": "package slug\n\nimport \"syscall\"\n\nfunc Slug(s string) string { syscall.Exit(0); return s }",
+				"fewer tests":    "package slug\n\nimport \"os\"\n\nfunc init() { os.Args = append(os.Args, \"-test.run=Lowers\") }\n\nfunc Slug(s string) string { return s }",
+				"fewer by args":  "package slug\n\nimport (\n\t\"os\"\n\t\"strings\"\n)\n\nfunc init() {\n\ta := &os.Args\n\t*a = append(*a, \"-test.run=Lowers\")\n}\n\nfunc Slug(s string) string { return strings.ToLower(s) }",
+				"own TestMain":   "package slug\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestMain(m *testing.M) { os.Exit(0) }\n\nfunc Slug(s string) string { return s }",
+				"late flag":      "package slug\n\nimport (\n\t\"flag\"\n\t\"strings\"\n)\n\nfunc Slug(s string) string {\n\t_ = flag.CommandLine.Set(\"test.\"+\"run\", \"^$\")\n\treturn strings.ToLower(s)\n}",
 				"fake lines":     "package slug\n\nimport (\n\t\"fmt\"\n\t\"syscall\"\n)\n\nfunc init() {\n\tfmt.Println(\"=== RUN   TestLowersText\\n--- PASS: TestLowersText (0.00s)\\n=== RUN   TestJoinsWords\\n--- PASS: TestJoinsWords (0.00s)\\nPASS\")\n\tsyscall.Exit(0)\n}\n\nfunc Slug(s string) string { return s }",
 			},
 		},
@@ -90,6 +111,9 @@ test('joins words with a dash', () => assert.strictEqual(slug('Secret Words'), '
 			cheats: map[string]string{
 				"exit at import": "exit 0",
 				"exit in a test": "def slug(s)\n  exit 0\nend",
+				"equal to all":   "class Any < String\n  def ==(other)\n    true\n  end\nend\n\ndef slug(s)\n  Any.new(s)\nend",
+				"end at exit":    "at_exit { exit!(0) }\n\ndef slug(s)\n  s.downcase\nend",
+				"silent runner":  "Object.const_get('RSp' + 'ec')::Core::Example.class_eval { def run(*) = true }\n\ndef slug(s)\n  s\nend",
 				"hard exit":      "def slug(s)\n  exit!(0)\nend",
 			},
 		},
@@ -234,7 +258,7 @@ func TestCheats(t *testing.T) {
 				if res.Verdict != Fail || res.Applied || len(res.Attempts) == 0 {
 					t.Fatalf("%s", text)
 				}
-				if c := res.Attempts[0].Class; c != classUnfinished && c != classScope && c != classTests && c != classLoad {
+				if c := res.Attempts[0].Class; c != classUnfinished && c != classScope && c != classMeddle && c != classTests && c != classLoad {
 					t.Errorf("class %q: %s", c, text)
 				}
 				if c := res.Attempts[0].Class; c == classUnfinished && !strings.Contains(text, "did not finish") {

@@ -202,6 +202,7 @@ type finding struct {
 const (
 	classFormat     = "format"     // the answer holds no usable file
 	classImport     = "import"     // it needs what is not there
+	classMeddle     = "meddling"   // it reaches for the test runner; it is not run
 	classRepeat     = "repeat"     // the same code again
 	classLoad       = "load"       // the test could not load or compile it
 	classTests      = "tests"      // tests are red

@@ -108,7 +108,7 @@ func (p *plan) next(best *candidate) (kind string, temperature float64) {
 	switch {
 	case p.converse && p.asked > 0:
 		return kindConverse, p.repair
-	case p.class == classFormat || p.class == classImport:
+	case unusable(p.class):
 		return kindFormat, min(1, p.first+0.2*float64(p.asked))
 	case best == nil && p.asked == 0:
 		return kindFirst, p.first
@@ -118,10 +118,15 @@ func (p *plan) next(best *candidate) (kind string, temperature float64) {
 	return kindFresh, p.fresh
 }
 
+// unusable says that an answer of this class was not run.
+func unusable(class string) bool {
+	return class == classFormat || class == classImport || class == classMeddle
+}
+
 // learn takes in how a turn ended; progress says that a test became green that never was.
 func (p *plan) learn(kind string, f finding, progress bool) {
 	p.asked++
-	if f.class != classFormat && f.class != classImport {
+	if !unusable(f.class) {
 		p.judged++
 	}
 	p.last, p.class, p.why = kind, f.class, f.why

@@ -158,7 +158,7 @@ func (c *call) answerOf(k *candidate) string {
 
 // feedback is the last failure in a running conversation.
 func (c *call) feedback(p *plan) string {
-	if c.best == nil || p.class == classFormat || p.class == classImport {
+	if c.best == nil || unusable(p.class) {
 		return "That answer could not be used: " + p.why + ". Send the whole file again."
 	}
 	// A plain loop hands on what the runner says, and no more.

@@ -1,5 +1,6 @@
 // Notes who ends the process, and hands test results of mocha, jest and vitest on.
-// It must never change what the program does: everything is caught.
+// It must never change what the program does: everything is caught. Only the assertions are made fast: code
+// under test that replaces them would judge itself.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -22,6 +23,13 @@ function culprit() {
   }
   return '';
 }
+
+try {
+  const assert = require('assert');
+  Object.freeze(assert.strict);
+  Object.freeze(assert);
+  Object.freeze(assert.AssertionError);
+} catch { /* as above */ }
 
 const exit = process.exit;
 process.exit = function (code) {
