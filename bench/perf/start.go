@@ -121,7 +121,7 @@ func (l *lab) hook(argv []string) (float64, error) {
 	var all []time.Duration
 	for range l.runs {
 		cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // ends by itself
-		cmd.Env, cmd.Dir = append(l.env(), "LEGWORK_BIN="+l.bin), l.dir
+		cmd.Env, cmd.Dir = append(l.env(), "LEGWORK_BIN="+l.bin, "CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=a-session"), l.dir // so that it notes the start
 		begin := time.Now()
 		if out, err := cmd.Output(); err != nil || len(out) == 0 {
 			return 0, fmt.Errorf("hook: %q, %w", out, err)
