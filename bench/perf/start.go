@@ -120,7 +120,7 @@ func memory(pid int, field string) float64 {
 func (l *lab) hook(argv []string) (float64, error) {
 	var all []time.Duration
 	for range l.runs {
-		cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // ends by itself
+		cmd := exec.Command(argv[0], argv[1:]...)                                                                           //nolint:noctx // ends by itself
 		cmd.Env, cmd.Dir = append(l.env(), "LEGWORK_BIN="+l.bin, "CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=a-session"), l.dir // so that it notes the start
 		begin := time.Now()
 		if out, err := cmd.Output(); err != nil || len(out) == 0 {
