@@ -14,7 +14,7 @@ import (
 func benchCommand() *command {
 	return &command{
 		name: "bench", short: "Measure models, and legwork itself, against sets with known answers.",
-		subs: []*command{benchRun(), benchTable(), benchCompare(), benchCheck(), benchDigest(), benchEvidence(), benchExtract(), benchOffload()},
+		subs: []*command{benchRun(), benchTable(), benchCompare(), benchCheck(), benchDigest(), benchEvidence(), benchExtract(), benchOffload(), benchResearch()},
 	}
 }
 

@@ -38,7 +38,7 @@ legwork bench check --tasks kind=go,tier=3`,
 				if err != nil {
 					return &exitError{exitUsage, err}
 				}
-				g, end, err := a.benchGround(ctx, "check")
+				g, end, err := a.benchGround("check")
 				if err != nil {
 					return err
 				}
@@ -111,7 +111,7 @@ func printChecks(w io.Writer, checks []*bench.TaskCheck) error {
 
 // benchGround is a ground whose state lies apart from the user's: <state>/bench/NAME. Only one bench uses it
 // at a time; end removes all but what was learned and the caches of tests.
-func (a *app) benchGround(ctx context.Context, name string) (bench.Ground, func(), error) {
+func (a *app) benchGround(name string) (bench.Ground, func(), error) {
 	cfg, models, state, err := a.ground()
 	if err != nil {
 		return bench.Ground{}, nil, err

@@ -79,7 +79,7 @@ func (a *app) runBench(ctx context.Context, in benchRunArgs) error {
 		return err
 	}
 	sum := sha256.Sum256([]byte(out))
-	g, end, err := a.benchGround(ctx, hex.EncodeToString(sum[:])[:12])
+	g, end, err := a.benchGround(hex.EncodeToString(sum[:])[:12])
 	if err != nil {
 		return err
 	}
