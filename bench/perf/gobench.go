@@ -57,6 +57,13 @@ var delegateRows = section{"Delegate", func(l *lab) ([]row, error) {
 	)
 }}
 
+var benchRows = section{"The bench itself", func(l *lab) ([]row, error) {
+	return l.gobenches(
+		gobench{row{what: "`bench table` over 10,000 rows, Markdown and page", limit: 1000, unit: "ms"}, "bench", "BenchmarkTable", "ns/op", 1 / million, "", "5x"},
+		gobench{row{what: "a run of `bench run` outside model and test", limit: 300, unit: "ms"}, "bench", "BenchmarkBenchOverhead", "overhead-ms", 1, "", "10x"},
+	)
+}}
+
 // gobenches runs each benchmark once and turns its metric into a row.
 func (l *lab) gobenches(list ...gobench) ([]row, error) {
 	var rows []row

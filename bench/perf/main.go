@@ -48,7 +48,7 @@ var sections = []section{
 	{"Reading a large log", readingSpeed},
 	{"What is read", readerQuality},
 	{"What the hooks add to a Bash call", hookRows},
-	models, reading, pages, delegateRows, shimRows, ledgerRows,
+	models, reading, pages, delegateRows, shimRows, ledgerRows, benchRows,
 }
 
 // lab holds what all measurements need.
