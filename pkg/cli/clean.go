@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"legwork/pkg/claudecode"
 	"legwork/pkg/setup"
 )
 
@@ -29,7 +32,7 @@ legwork clean --uninstall           # that, the run log, the settings that comma
 			fs.BoolVar(&o.ledger, "ledger", false, "also the run log, from which stats are made")
 			fs.BoolVar(&o.settings, "settings", false, "also the settings that commands wrote (config.local.yaml, trust.yaml)")
 			fs.BoolVar(&o.work, "work", false, "also worktrees and jobs with work that is not applied; it is lost then")
-			fs.BoolVar(&o.uninstall, "uninstall", false, "--all --ledger --settings, and the note in CLAUDE.md")
+			fs.BoolVar(&o.uninstall, "uninstall", false, "--all --ledger --settings, the note in CLAUDE.md and the texts in Claude Code's sessions")
 			return func(ctx context.Context, a *app, _ []string) error {
 				var err error
 				if o.older, err = ageOf(*older); err != nil {
@@ -99,10 +102,12 @@ func (a *app) runClean(ctx context.Context, o cleanOptions) error {
 	}
 	rows, err := c.run(ctx)
 	if err == nil && o.uninstall {
-		var row cleaned
-		if row, err = a.cleanNotes(ctx, o.dry); row.Removed > 0 {
-			rows = append(rows, row)
+		var note, texts cleaned
+		texts, err = a.cleanSessions(o.dry)
+		if err == nil {
+			note, err = a.cleanNotes(ctx, o.dry)
 		}
+		rows = append(rows, texts, note)
 	}
 	r := cleanReport{State: c.state, DryRun: o.dry, Rows: rows}
 	for _, row := range rows {
@@ -133,6 +138,26 @@ func (a *app) cleanNotes(ctx context.Context, dry bool) (cleaned, error) {
 	row.Removed = len(plan.Edits)
 	if !dry {
 		_, err = setup.Apply(ctx, a.options(), plan)
+	}
+	return row, err
+}
+
+// cleanSessions removes the whole texts that were put into the sessions of Claude Code, for its model to read. They go
+// with the session otherwise.
+func (a *app) cleanSessions(dry bool) (cleaned, error) {
+	row := cleaned{Kind: "texts in Claude Code's sessions"}
+	found, err := filepath.Glob(filepath.Join(claudecode.ConfigDir(a.env), "projects", "*", "*", "tool-results", published+"*.txt"))
+	for _, path := range found {
+		st, serr := os.Lstat(path)
+		if serr != nil || !st.Mode().IsRegular() {
+			continue
+		}
+		row.Removed, row.Bytes = row.Removed+1, row.Bytes+st.Size()
+		if !dry {
+			err = errors.Join(err, os.Remove(path))
+			_ = os.Remove(filepath.Dir(path)) // the folder, if it holds nothing else
+			_ = os.Remove(filepath.Dir(filepath.Dir(path)))
+		}
 	}
 	return row, err
 }

@@ -92,10 +92,14 @@ func TestUninstall(t *testing.T) {
 		}
 	}
 	before[".claude/CLAUDE.md"] = "my rules\n"
+	u.write(".claude/projects/p/session/tool-results/legwork-r1234567.txt", "the whole output\n")
+	u.write(".claude/projects/p/other/tool-results/theirs.txt", "the client's own\n")
+	u.write(".claude/projects/p/other/tool-results/legwork-rabcdefg.txt", "the whole output\n")
+	before[".claude/projects/p/other/tool-results/theirs.txt"] = "the client's own\n"
 	u.job(jobs.Succeeded, agent.Facts{})
 	u.tree("")
 	shown := u.want(0, "would go", "clean", "--uninstall", "--dry-run")
-	for _, kind := range []string{"kept output", "jobs", "worktrees", "caches", "builds", "run log", "settings that commands wrote", "note in CLAUDE.md"} {
+	for _, kind := range []string{"kept output", "jobs", "worktrees", "caches", "builds", "run log", "settings that commands wrote", "note in CLAUDE.md", "sessions"} {
 		if !strings.Contains(shown, kind) {
 			t.Errorf("it does not show %q:\n%s", kind, shown)
 		}
@@ -115,7 +119,7 @@ func TestUninstall(t *testing.T) {
 			t.Errorf("%s stays\n%s", name, out)
 		}
 	}
-	for _, dir := range []string{"state", ".cache/legwork", "project/.git/worktrees"} {
+	for _, dir := range []string{"state", ".cache/legwork", "project/.git/worktrees", ".claude/projects/p/session"} {
 		if _, err := os.Stat(filepath.Join(u.dir, dir)); !os.IsNotExist(err) {
 			t.Errorf("the folder %s stays: %v", dir, err)
 		}

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -159,5 +160,61 @@ func TestKeyKeptByTheClient(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// After the uninstaller and the client's own, the home holds what the user made and what the client keeps of its sessions,
+// and nothing of ours.
+func TestUninstallLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c := claude.New(t)
+	dir := plugin(t)
+	install(t, c, dir)
+	model := llmtest.NewLlamaServer(t, llmtest.Config{})
+	settings := fmt.Sprintf("endpoints:\n  desk: {base_url: %s}\n", model.URL)
+	writeConfig(t, c, settings)
+	write(t, filepath.Join(c.Home, ".claude/CLAUDE.md"), "My rules.\n")
+	allowBash(t, c, "Bash(seq 3000)")
+	b := backend.New(t,
+		backend.Turn{Tools: []backend.Tool{call("offload", map[string]any{"command": "seq 3000", "question": "what is the last number?"})}},
+		backend.Turn{Tools: []backend.Tool{call("configure", map[string]any{"set": []string{"offload.answer_tokens=900"}})}},
+		backend.Turn{Tools: []backend.Tool{bash(fmt.Sprintf("sh %q setup --snippet user --yes --no-doctor", dir+"/bin/legwork"))}})
+	if ev := c.Print(b.URL, "work", allow("offload", "configure")+",Bash(sh:*)"); !ev.OK() || len(b.Results()) != 3 {
+		t.Fatalf("%+v\n%+v", ev.Run, b.Results())
+	}
+	if text, err := os.ReadFile(filepath.Join(c.Home, ".claude/CLAUDE.md")); err != nil || !strings.Contains(string(text), "legwork") {
+		t.Fatalf("the note does not stand: %v %s", err, text)
+	}
+	cmd := exec.Command("sh", filepath.Join(dir, "bin/legwork"), "clean", "--uninstall")
+	cmd.Dir, cmd.Env = c.Dir, c.Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c.Must("plugin", "uninstall", "legwork@legwork")
+	c.Must("plugin", "marketplace", "remove", "legwork")
+	want := map[string]string{".config/legwork/config.yaml": settings, ".claude/CLAUDE.md": "My rules.\n"}
+	err := filepath.WalkDir(c.Home, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		rel, _ := filepath.Rel(c.Home, path)
+		if text, ours := want[rel]; ours {
+			if got, err := os.ReadFile(path); err != nil || string(got) != text {
+				t.Errorf("%s was changed: %v %q", rel, err, got)
+			}
+			delete(want, rel)
+			return nil
+		}
+		if strings.HasPrefix(rel, ".claude/plugins/") {
+			return nil // the client keeps its copy for a while
+		}
+		name := strings.ToLower(filepath.Base(rel))
+		if strings.Contains(name, "legwork") || strings.HasPrefix(rel, ".config") || strings.HasPrefix(rel, ".state/legwork") || strings.HasPrefix(rel, ".cache/legwork") {
+			t.Errorf("%s stays", rel)
+		}
+		return nil
+	})
+	if err != nil || len(want) != 0 {
+		t.Errorf("%v; gone: %v", err, want)
 	}
 }
