@@ -23,6 +23,7 @@ type OffloadRow struct {
 	Share  float64 `json:"share"`
 	Bar    float64 `json:"bar,omitempty"`
 	AtMost bool    `json:"at_most,omitempty"`
+	mean   bool    // a mean of shares, not a count
 }
 
 func (r OffloadRow) ok() bool {
@@ -33,6 +34,14 @@ func (r OffloadRow) ok() bool {
 		return r.Share <= r.Bar
 	}
 	return r.Share >= r.Bar
+}
+
+// share is the row's figure; one that was counted has its interval.
+func (r OffloadRow) share() string {
+	if r.mean {
+		return fmt.Sprintf("%.0f %%", r.Share)
+	}
+	return rate(r.Of, r.N)
 }
 
 // Ok reports whether every bar is reached.
@@ -84,7 +93,7 @@ func sumOffload(set string, recs []OffloadRecord) *OffloadReport {
 
 // meanCached adds the mean share of the prompt that was cached at second questions.
 func (r *OffloadReport) meanCached() {
-	row := OffloadRow{What: "second question: mean share of the prompt from the cache", Bar: 95}
+	row := OffloadRow{What: "second question: mean share of the prompt from the cache", Bar: 95, mean: true}
 	for _, rec := range r.Records {
 		if rec.Kind == kindSecond {
 			row.N++
@@ -97,7 +106,7 @@ func (r *OffloadReport) meanCached() {
 
 // Write prints the report as a Markdown table.
 func (r *OffloadReport) Write(w io.Writer) error {
-	fmt.Fprintf(w, "| %s, model %v | of | share | bar |\n|---|---|---|---|\n", r.Set, r.Models)
+	fmt.Fprintf(w, "| %s, model %v | of | share (95 %% interval) | bar |\n|---|---|---|---|\n", r.Set, r.Models)
 	for _, row := range r.Rows {
 		if row.N == 0 {
 			continue
@@ -113,7 +122,7 @@ func (r *OffloadReport) Write(w io.Writer) error {
 			}
 			bar = fmt.Sprintf("%s %.0f %% (%s)", sign, row.Bar, verdict)
 		}
-		if _, err := fmt.Fprintf(w, "| %s | %d | %.0f %% | %s |\n", row.What, row.N, row.Share, bar); err != nil {
+		if _, err := fmt.Fprintf(w, "| %s | %d | %s | %s |\n", row.What, row.N, row.share(), bar); err != nil {
 			return err
 		}
 	}

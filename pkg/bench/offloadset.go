@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"legwork/pkg/fsx"
 	"legwork/pkg/offload"
 )
 
@@ -64,7 +65,6 @@ func OffloadSet(ctx context.Context, dir string, o OffloadOptions) (*OffloadRepo
 	if err != nil {
 		return nil, err
 	}
-	defer log.close()
 	for i := range log.records { // by today's rule
 		rec := &log.records[i]
 		k := slices.IndexFunc(lines, func(l evidenceLine) bool { return l.ID == rec.ID })
@@ -317,27 +317,17 @@ func softWords(s string) (out []string) {
 
 // offloadLog is the growing file of records.
 type offloadLog struct {
-	f       *os.File
+	path    string // empty: kept in memory only
 	records []OffloadRecord
 }
 
 func openOffloadLog(path string) (*offloadLog, error) {
-	l := &offloadLog{}
+	l := &offloadLog{path: path}
 	if path == "" {
 		return l, nil
 	}
-	if b, err := os.ReadFile(path); err == nil {
-		dec := json.NewDecoder(bytes.NewReader(b))
-		for dec.More() {
-			var r OffloadRecord
-			if err := dec.Decode(&r); err != nil {
-				return nil, fmt.Errorf("%s: record %d: %w", path, len(l.records)+1, err)
-			}
-			l.records = append(l.records, r)
-		}
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // published data
-	l.f = f
+	var err error
+	l.records, err = readRecords[OffloadRecord](path)
 	return l, err
 }
 
@@ -347,18 +337,12 @@ func (l *offloadLog) has(id string) bool {
 
 func (l *offloadLog) add(r OffloadRecord) error {
 	l.records = append(l.records, r)
-	if l.f == nil {
+	if l.path == "" {
 		return nil
 	}
-	b, err := json.Marshal(r)
-	if err == nil {
-		_, err = l.f.Write(append(b, '\n'))
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-func (l *offloadLog) close() {
-	if l.f != nil {
-		_ = l.f.Close()
-	}
+	return fsx.AppendLine(l.path, line, 0o644)
 }

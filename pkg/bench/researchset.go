@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -174,21 +173,24 @@ func pageOf(res *research.Result, n int) string {
 	return ""
 }
 
-// reciter is a model that answers with planted claims.
-type reciter struct {
-	host   string
-	claims []plantedClaim
+// pageNumbers are the numbers that a prompt gives to the pages, by name.
+func pageNumbers(prompt string) map[string]string {
+	out := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?s)<<<source (\d+) [^>]*>>>.*?/([\w-]+)\.html`).FindAllStringSubmatch(prompt, -1) {
+		out[m[2]] = m[1]
+	}
+	return out
 }
+
+// reciter is a model that answers with planted claims.
+type reciter struct{ claims []plantedClaim }
 
 func (*reciter) Name() string { return scriptedModel }
 func (*reciter) Window() int  { return 0 }
 
 // Ask recites every claim with the number that the prompt gives to the page it cites.
 func (r *reciter) Ask(_ context.Context, _, user string, _ int) (research.Reply, error) {
-	numbers := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?s)<<<source (\d+) [^>]*>>>.*?`+regexp.QuoteMeta(r.host)+`/([\w-]+)\.html`).FindAllStringSubmatch(user, -1) {
-		numbers[m[2]] = m[1]
-	}
+	numbers := pageNumbers(user)
 	var b strings.Builder
 	for _, c := range r.claims {
 		n, ok := numbers[c.Cites]
@@ -213,7 +215,7 @@ type CheckedClaim struct {
 
 // checkClaims has all claims recited as one answer and looks at what the check makes of each.
 func (s *pageSite) checkClaims(ctx context.Context, deps research.Deps, claims []plantedClaim) ([]CheckedClaim, error) {
-	deps.Model = &reciter{s.host, claims}
+	deps.Model = &reciter{claims}
 	res, err := research.Run(ctx, deps, research.Request{Question: "What do the pages say?", URLs: s.urls(), Sources: len(s.names)})
 	if err != nil {
 		return nil, err
@@ -241,12 +243,6 @@ func (s *pageSite) askAll(ctx context.Context, g Ground, deps research.Deps, dir
 	if err != nil {
 		return nil, err
 	}
-	var records []ResearchRecord
-	if o.Log != "" {
-		if records, err = readJSONL[ResearchRecord](o.Log); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
 	model, err := research.FromRegistry(ctx, g.Models, o.Model, nil)
 	var none *llm.NoModelError
 	switch {
@@ -256,6 +252,10 @@ func (s *pageSite) askAll(ctx context.Context, g Ground, deps research.Deps, dir
 		return nil, err
 	default:
 		deps.NoModel = err.Error()
+	}
+	records, err := recordsOf(o.Log, deps.Model)
+	if err != nil {
+		return nil, err
 	}
 	for i, q := range questions {
 		if slices.ContainsFunc(records, func(r ResearchRecord) bool { return r.ID == q.ID }) {
@@ -289,48 +289,34 @@ func (s *pageSite) askAll(ctx context.Context, g Ground, deps research.Deps, dir
 	return records, nil
 }
 
-// saysNot are words of an answer that the pages do not tell.
-const saysNot = `(?i)\b(not|no|none|neither|nothing|cannot|unable|unknown|unspecified)\b|n't\b`
-
-// judge compares the reply with what is known. A claim counts as the fact when it holds the true answer.
-func (q *researchQuestion) judge(res *research.Result) (ResearchRecord, error) {
-	r := ResearchRecord{
-		ID: q.ID, Question: q.Question, Answer: res.Answer, Outcome: res.Outcome, Model: res.Model, None: q.Unanswerable, Claims: res.Claims, InTok: res.InTok, OutTok: res.OutTok, MS: res.MS,
+// recordsOf reads what a log holds of a model; a missing log holds nothing.
+func recordsOf(path string, model research.Model) ([]ResearchRecord, error) {
+	if path == "" {
+		return nil, nil
 	}
-	r.NotIn = regexp.MustCompile(saysNot).MatchString(res.Answer)
-	if q.Unanswerable {
-		for _, c := range res.Claims {
-			if c.Verdict != research.Unsupported && len(c.Sources) > 0 {
-				r.Claimed++
-			}
-		}
-		return r, nil
+	all, err := readRecords[ResearchRecord](path)
+	name := ""
+	if model != nil {
+		name = publicID(model.Name())
 	}
-	want, err := regexp.Compile(q.Answer)
-	if err != nil {
-		return r, fmt.Errorf("%s: %w", q.ID, err)
-	}
-	r.Right = want.MatchString(citation().ReplaceAllString(res.Answer, ""))
-	for _, c := range res.Claims {
-		if !want.MatchString(citation().ReplaceAllString(c.Text, "")) {
-			continue
-		}
-		r.Facts++
-		if len(c.Cited) > 0 && !slices.ContainsFunc(c.Cited, func(n int) bool { return pageOf(res, n) != q.Page }) {
-			r.Cited++
-		}
-		if c.Verdict != research.Unsupported && len(c.Sources) > 0 {
-			r.Stands++
-			if !slices.ContainsFunc(c.Sources, func(n int) bool { return pageOf(res, n) != q.Page }) {
-				r.True++
-			}
-		}
-	}
-	return r, nil
+	return slices.DeleteFunc(all, func(r ResearchRecord) bool { return r.Model != name }), err
 }
 
-// citation is a number in brackets.
-func citation() *regexp.Regexp { return regexp.MustCompile(`\[\d+\??\]|\[\?\]`) }
+// readRecords reads a log of records; a line that was torn when its writer was killed is no record.
+func readRecords[T any](path string) ([]T, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out []T
+	for line := range bytes.SplitSeq(b, []byte("\n")) {
+		var v T
+		if len(bytes.TrimSpace(line)) > 0 && json.Unmarshal(line, &v) == nil {
+			out = append(out, v)
+		}
+	}
+	return out, err
+}
 
 // readJSONL reads one object a line, strictly.
 func readJSONL[T any](path string) ([]T, error) {
@@ -352,98 +338,4 @@ func readJSONL[T any](path string) ([]T, error) {
 		out = append(out, v)
 	}
 	return out, nil
-}
-
-// ResearchReport is what was found out about research.
-type ResearchReport struct {
-	Set     string           `json:"set"`
-	Checked []CheckedClaim   `json:"checked"`
-	Asked   []ResearchRecord `json:"asked,omitempty"`
-}
-
-// Precision is the share of citations that stand after the check and are true, in percent; Recall the share of
-// true statements whose citation stands and is right.
-func (r *ResearchReport) Precision() (precision, recall float64) {
-	stands, right, known := 0, 0, 0
-	for _, c := range r.Checked {
-		stands += b2i(c.Stands)
-		right += b2i(c.True)
-		known += b2i(c.Truth != truthFalse)
-	}
-	return percent(right, stands), percent(right, known)
-}
-
-// Write prints the report as Markdown; missed lists the planted citations that were judged wrongly.
-func (r *ResearchReport) Write(w io.Writer, missed bool) error {
-	fmt.Fprintf(w, "| %s, planted citations | of | share |\n|---|--:|--:|\n", r.Set)
-	row := func(what string, of, is func(CheckedClaim) bool) {
-		n, k := 0, 0
-		for _, c := range r.Checked {
-			if of(c) {
-				n++
-				k += b2i(is(c))
-			}
-		}
-		fmt.Fprintf(w, "| %s | %d | %s |\n", what, n, rate(k, n))
-	}
-	truth := func(t string) func(CheckedClaim) bool { return func(c CheckedClaim) bool { return c.Truth == t } }
-	isTrue, stands := func(c CheckedClaim) bool { return c.True }, func(c CheckedClaim) bool { return c.Stands }
-	row("precision: a citation that stands is true", stands, isTrue)
-	row("recall: a true statement keeps, or gets, its page", func(c CheckedClaim) bool { return c.Truth != truthFalse }, isTrue)
-	row("… the right page was cited", truth(truthRight), isTrue)
-	row("… another page was cited, and the number is corrected", truth(truthElsewhere), isTrue)
-	row("a false statement is marked", truth(truthFalse), func(c CheckedClaim) bool { return !c.Stands })
-	if missed {
-		for _, c := range r.Checked {
-			if c.Truth == truthFalse && c.Stands || c.Truth != truthFalse && !c.True {
-				fmt.Fprintf(w, "\n%s %s: %s, cited: %s", c.ID, c.How, c.Verdict, strings.Join(c.Pages, ", "))
-			}
-		}
-		fmt.Fprintln(w)
-	}
-	if len(r.Asked) == 0 {
-		return nil
-	}
-	return r.writeAsked(w)
-}
-
-func (r *ResearchReport) writeAsked(w io.Writer) error {
-	var n, right, facts, cited, stands, trueN, none, said, quiet int
-	var models []string
-	var ms []int64
-	in, out := 0, 0
-	for _, a := range r.Asked {
-		if m := a.Model; !slices.Contains(models, m) {
-			models = append(models, m)
-		}
-		ms, in, out = append(ms, a.MS), in+a.InTok, out+a.OutTok
-		if a.None {
-			none++
-			quiet += b2i(a.Claimed == 0)
-			said += b2i(a.Claimed == 0 && a.NotIn)
-			continue
-		}
-		n++
-		right += b2i(a.Right)
-		facts, cited, stands, trueN = facts+a.Facts, cited+a.Cited, stands+a.Stands, trueN+a.True
-	}
-	slices.Sort(ms)
-	name := strings.Join(models, ", ")
-	if name == "" {
-		name = "no model (the extractive reader)"
-	}
-	fmt.Fprintf(w, "\n| %s, questions, %s | of | share |\n|---|--:|--:|\n", r.Set, name)
-	for _, x := range []struct {
-		what string
-		k, n int
-	}{
-		{"the answer is right", right, n}, {"statements of the right answer: the model cites the right page itself", cited, facts},
-		{"… a citation stands after the check", stands, facts}, {"… and is of the right page", trueN, stands},
-		{"not in the pages: no citation stands", quiet, none}, {"… and the answer says that they do not tell", said, none},
-	} {
-		fmt.Fprintf(w, "| %s | %d | %s |\n", x.what, x.n, rate(x.k, x.n))
-	}
-	q := max(1, len(r.Asked))
-	_, err := fmt.Fprintf(w, "\nMeans of a question: %d tokens in, %d out; median %s s, P95 %s s.\n", in/q, out/q, seconds(ms, 0.5), seconds(ms, 0.95))
-	return err
 }
