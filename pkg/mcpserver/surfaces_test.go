@@ -77,7 +77,7 @@ func TestHooksFile(t *testing.T) {
 		}
 		return true
 	})
-	if calls != 4 {
+	if calls != 5 {
 		t.Errorf("%d hooks call the server", calls)
 	}
 }
