@@ -136,9 +136,12 @@ func (r *ResearchReport) writeAsked(w io.Writer) error {
 		what string
 		k, n int
 	}{
-		{"the answer is right", right, n}, {"statements of the right answer: the model cites the right page itself", cited, facts},
-		{"… a citation stands after the check", stands, facts}, {"… and is of the right page", trueN, stands},
-		{"not in the pages: no citation stands", quiet, none}, {"… and the answer says that they do not tell", said, none},
+		{"the answer is right", right, n},
+		{"statements of the right answer: the model cites the right page itself", cited, facts},
+		{"… a citation stands after the check", stands, facts},
+		{"… and is of the right page", trueN, stands},
+		{"not in the pages: no citation stands", quiet, none},
+		{"… and the answer says that they do not tell", said, none},
 	} {
 		fmt.Fprintf(w, "| %s | %d | %s |\n", x.what, x.n, rate(x.k, x.n))
 	}
