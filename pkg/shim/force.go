@@ -2,8 +2,10 @@ package shim
 
 import (
 	"context"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tidwall/gjson"
 )
@@ -111,4 +113,24 @@ func (x *exchange) callSchema() string {
 		return ""
 	}
 	return `{"anyOf":[` + strings.Join(calls, ",") + `]}`
+}
+
+// onlyReads are the client's tools that change nothing. A model held to a schema calls something, whatever it wished:
+// small ones answered a wish to find files with a command that deletes, and one to delete with an overwritten file.
+var onlyReads = map[string]bool{"Read": true, "Glob": true, "Grep": true, "LS": true, "NotebookRead": true, "WebFetch": true, "WebSearch": true}
+
+var printedName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:"(?:name|function)"\s*:\s*"|\[The call of )([\w.:-]+)`)
+})
+
+// names says that a failed call's text names a tool, or a variant of its name such as EditFile or edit_file for Edit.
+func names(failed, tool string) bool {
+	plain := strings.NewReplacer("_", "", "-", "", ".", "")
+	tool = strings.ToLower(plain.Replace(tool))
+	for _, m := range printedName().FindAllStringSubmatch(failed, -1) {
+		if name := strings.ToLower(plain.Replace(m[1])); strings.Contains(name, tool) || len(name) > 2 && strings.Contains(tool, name) {
+			return true
+		}
+	}
+	return false
 }

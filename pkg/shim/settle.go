@@ -171,9 +171,11 @@ func (p *repairer) replaceByText(b *outBlock, why string) {
 	b.text.WriteString(s)
 }
 
-// adopt puts the calls of a forced second answer in the place of what failed, and returns how many there were.
+// adopt puts the calls of a forced second answer in the place of what failed, and returns how many there were. A
+// call of a tool that the failed one did not name stays out, unless that tool only reads.
 func (p *repairer) adopt(message string) int {
 	content := get(message, "content")
+	failed := p.allText()
 	var calls []*outBlock
 	for e := range elements(content) {
 		b := content[e.valAt:e.end]
@@ -183,6 +185,10 @@ func (p *repairer) adopt(message string) int {
 		args := get(b, "input")
 		t, ok := p.req.tool(text(b, "name"))
 		if !ok || !strings.HasPrefix(args, "{") || p.schemas.misfit(t.schema, args) != "" {
+			continue
+		}
+		if !onlyReads[t.name] && !names(failed, t.name) {
+			p.n.add("forced call of " + t.name + " not taken: what was printed did not name it")
 			continue
 		}
 		calls = append(calls, toolBlock(len(calls)+1000, "toolu_"+randomHex(12), t.name, args))

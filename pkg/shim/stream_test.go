@@ -269,7 +269,7 @@ func TestSecondAsk(t *testing.T) {
 	const right = `tool:Edit{"path":"right"}] tool_use`
 	prose := "I edit it:\n```json\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "\n```"
 	two := "<tool_call>\n" + `{"name":"Edit","arguments":{"path":"x"}}` + "</tool_call>\n<tool_call>\n" + `{"name":"Edit","arguments":{"path":"y"}}` + "</tool_call>"
-	invented := `{"name":"EditFile","arguments":{}}`
+	invented, elsewhere := `{"name":"EditFile","arguments":{}}`, `{"name":"find_files","arguments":{"word":"limit"}}`
 	rows := []struct {
 		name   string
 		first  []string
@@ -278,6 +278,8 @@ func TestSecondAsk(t *testing.T) {
 		why    string // of the first, "": the second brought nothing
 	}{
 		{"invented tool name", textStream("end_turn", `{"name":"EditFile","arguments":{"path":"x"}}`), "right", "[" + right, "printed call: no tool is called EditFile"},
+		{"another spelling", textStream("end_turn", `{"name":"edit_file","arguments":{"path":"x"}}`), "right", "[" + right, "printed call: no tool is called edit_file"},
+		{"a tool it did not name", textStream("end_turn", elsewhere), "right", "[text:" + elsewhere + "] end_turn", ""},
 		{"broken JSON", textStream("end_turn", `{"name":"Edit","arguments":{"path":"x"`), "right", "[" + right, "printed call: its JSON is broken"},
 		{"arguments as a plain string", textStream("end_turn", `{"name":"Edit","arguments":"ls"}`), "right", "[" + right, "printed call: its arguments are a plain string"},
 		{"real call with broken JSON", toolStream("tool_use", "Edit", `{"path":"x`), "right", "[" + right, "Edit: its JSON is broken"},
@@ -305,6 +307,28 @@ func TestSecondAsk(t *testing.T) {
 					t.Errorf("the record does not say why: %s", changed)
 				}
 			})
+		}
+	}
+}
+
+// A forced call may run what the failed one named, in whatever spelling, and nothing else.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		failed, tool string
+		want         bool
+	}{
+		{`{"name":"edit_file","arguments":{}}`, "Edit", true},
+		{`{"function":{"name": "WriteFile"`, "Write", true},
+		{`[The call of Bash was not executed: its JSON is broken.]`, "Bash", true},
+		{`{"name":"todo","arguments":{}}`, "TodoWrite", true},
+		{`{"name":"Delete","arguments":{"path":"notes.txt"}}`, "Write", false},
+		{`{"name":"find_files","arguments":{"command":"bash"}}`, "Bash", false},
+		{`{"name":"e","arguments":{}}`, "Edit", false},
+		{"no call at all", "Edit", false},
+	} {
+		if got := names(row.failed, row.tool); got != row.want {
+			t.Errorf("%s names %s: %v", row.failed, row.tool, got)
 		}
 	}
 }
