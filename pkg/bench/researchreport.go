@@ -93,12 +93,12 @@ func (r *ResearchReport) Write(w io.Writer, missed bool) error {
 	row("… another page was cited, and the number is corrected", truth(truthElsewhere), isTrue)
 	row("a false statement is marked", truth(truthFalse), func(c CheckedClaim) bool { return !c.Stands })
 	if missed {
+		fmt.Fprintln(w)
 		for _, c := range r.Checked {
 			if c.Truth == truthFalse && c.Stands || c.Truth != truthFalse && !c.True {
-				fmt.Fprintf(w, "\n%s %s: %s, cited: %s", c.ID, c.How, c.Verdict, strings.Join(c.Pages, ", "))
+				fmt.Fprintf(w, "- %s: %s\n", strings.TrimSpace(c.ID+" "+c.How), strings.TrimSpace(c.Verdict+" "+strings.Join(c.Pages, ", ")))
 			}
 		}
-		fmt.Fprintln(w)
 	}
 	if len(r.Asked) == 0 {
 		return nil

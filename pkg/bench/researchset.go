@@ -123,7 +123,7 @@ func servePages(dir string) (*pageSite, error) {
 		return nil, err
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("%s holds no pages (NAME.html)", dir)
+		return nil, fmt.Errorf("%w: %s holds no pages (NAME.html)", research.ErrRequest, dir)
 	}
 	pages := map[string][]byte{}
 	s := &pageSite{}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"legwork/pkg/delegate"
 )
 
 // scriptedPrefix begins the names of scripted answerers among the models of a bench.
@@ -16,13 +18,14 @@ func ScriptedModels() []string {
 	return []string{scriptedPrefix + "gold", scriptedPrefix + "third", scriptedPrefix + "never"}
 }
 
-// Scripted returns the answerer of that name; ok is false when the name is not one of theirs at all.
+// Scripted returns the answerer of that name; ok is false when the name is not one of theirs at all. The error
+// is a *delegate.InputError.
 func Scripted(name string) (c Contestant, ok bool, err error) {
 	if !strings.HasPrefix(name, scriptedPrefix) {
 		return c, false, nil
 	}
 	if !slices.Contains(ScriptedModels(), name) {
-		return c, true, fmt.Errorf("models: %q; scripted answerers are %s", name, strings.Join(ScriptedModels(), ", "))
+		return c, true, &delegate.InputError{Msg: fmt.Sprintf("models: %q; scripted answerers are %s", name, strings.Join(ScriptedModels(), ", "))}
 	}
 	id := Identity{Model: name, Endpoint: "in this process", Backend: scriptedModel, Slots: 1}
 	return Contestant{Identity: id, scripted: strings.TrimPrefix(name, scriptedPrefix)}, true, nil
