@@ -739,10 +739,10 @@ func TestRecordsMaskSecrets(t *testing.T) {
 func TestNotesMaskSecrets(t *testing.T) {
 	t.Parallel()
 	key := "sk-ant-REDACTED"
-	r := newRig(t, newFake(t, answer{chunks: textStream("end_turn", `{"name":`+quote(key)+`,"arguments":{}}`)}, secondAnswers(LlamaCPP)["right"]), nil)
+	r := newRig(t, newFake(t, answer{chunks: textStream("end_turn", `{"name":`+quote("Edit "+key)+`,"arguments":{}}`)}, secondAnswers(LlamaCPP)["right"]), nil)
 	r.post(t, ask("")).message(t)
 	rec := r.record(t, 0)
-	if changed := strings.Join(rec.Changed, "\n"); rec.Forced != 1 || !strings.Contains(changed, "no tool is called ***") || strings.Contains(changed, key) {
+	if changed := strings.Join(rec.Changed, "\n"); rec.Forced != 1 || !strings.Contains(changed, "no tool is called Edit ***") || strings.Contains(changed, key) {
 		t.Errorf("record %+v", rec)
 	}
 }
