@@ -17,6 +17,17 @@ else
   echo "deps: npm is missing: the tests with the real Claude Code client will not run" >&2
 fi
 
+# jest, mocha and vitest, for the gates of delegate; exact versions, nothing of theirs is run.
+if command -v npm >/dev/null 2>&1; then
+  cache=${XDG_CACHE_HOME:-$HOME/.cache}/legwork/js-runners
+  if [ ! -d "$cache/node_modules/vitest" ]; then
+    mkdir -p "$cache"
+    echo '{"private": true, "dependencies": {"jest": "29.7.0", "mocha": "10.8.2", "vitest": "2.1.9"}}' >"$cache/package.json"
+    npm install --prefix "$cache" --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null 2>&1 ||
+      echo "deps: npm could not install jest, mocha and vitest: their gates will not be tried" >&2
+  fi
+fi
+
 need=
 # program:package, as Debian calls it
 for pair in searx-run:searx pdftotext:poppler-utils pytest:python3-pytest node:nodejs cc:gcc bwrap:bubblewrap rspec:ruby-rspec; do

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"legwork/pkg/llm"
@@ -43,8 +44,12 @@ func (c *call) files(ctx context.Context, ans *llm.Answer) (map[string]string, f
 	if unchanged {
 		return nil, finding{class: classFormat, why: "the file came back as it was; change it so that it does what the task says"}
 	}
-	if why := c.imports(ctx, files); why != "" {
+	dropped, why := c.imports(ctx, files)
+	if why != "" {
 		return nil, finding{class: classImport, why: why}
+	}
+	for _, what := range dropped {
+		c.notes.add("mended", what)
 	}
 	return files, finding{}
 }
@@ -181,6 +186,10 @@ func (c *call) pickOne(text string, list []block) (file, why string) {
 	if len(fit) == 0 {
 		return "", fmt.Sprintf("there is no %s block; %s", l.name, again)
 	}
+	if whole := c.wholes(0, fit); len(fit) > 1 && len(whole) > 0 {
+		// A file shown as it was and as it shall be: the later word counts.
+		return dropPathComment(l, whole[len(whole)-1].text, c.res.Targets[0]), ""
+	}
 	best := fit[0]
 	for _, b := range fit[1:] {
 		if len(b.text) > len(best.text) {
@@ -202,6 +211,24 @@ func (c *call) pickOne(text string, list []block) (file, why string) {
 		}
 	}
 	return dropPathComment(l, best.text, c.res.Targets[0]), ""
+}
+
+// wholes are the blocks that declare all that the tests take from the i-th target.
+func (c *call) wholes(i int, list []block) []block {
+	if i >= len(c.surfaces) || len(c.surfaces[i].names) == 0 {
+		return nil
+	}
+	var out []block
+	for _, b := range list {
+		code := stripComments(c.langs[i], b.text)
+		all := !slices.ContainsFunc(c.surfaces[i].names, func(name string) bool {
+			return !regexp.MustCompile(`\b(?:def|class|func|function\*?|const|let|var|fn|struct|enum|type|module)\s+(?:\([^)]*\)\s*)?` + regexp.QuoteMeta(name) + `\b`).MatchString(code)
+		})
+		if all && !c.onlyTests(c.langs[i], b.text) {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 func joined(list []block) string {

@@ -67,7 +67,6 @@ type work struct {
 	history []llm.Message   // the conversation, for policies that keep one
 	attempt int             // over all models
 	told    []string        // paths that test runs changed
-	mends   bool            // rules put right what needs no model
 	walled  bool            // told that the sandbox stands in the way
 }
 
@@ -109,7 +108,7 @@ func (w *work) with(ctx context.Context, m llm.Choice) (done bool, err error) {
 		if p.asked == 0 || err != nil || p.converse {
 			return
 		}
-		one := record{Calls: 1, Turns: max(0, p.judged-1)}
+		one := record{Calls: 1, Turns: p.asked - 1}
 		passed := c.res.Verdict == Pass
 		if !passed || p.asked > 1 || len(c.best.mended) > 0 {
 			one.Failed = 1
@@ -119,7 +118,7 @@ func (w *work) with(ctx context.Context, m llm.Choice) (done bool, err error) {
 		}
 		c.learn(ctx, m.Model, one)
 	}()
-	w.history, w.mends = nil, p.mends
+	w.history, c.mends = nil, p.mends
 	for p.asked < c.req.Attempts {
 		kind, temp := p.next(c.best)
 		turns := []turn{{kind: kind, temperature: temp, seed: seed()}}
@@ -275,7 +274,7 @@ func (w *work) consider(ctx context.Context, m llm.Choice, r reply) (finding, bo
 	if err != nil {
 		return f, false, err
 	}
-	if w.mends && (f.class == classLoad || f.class == classTests) {
+	if c.mends && (f.class == classLoad || f.class == classTests) {
 		if k, f, err = w.mended(ctx, m, k, f); err != nil {
 			return f, false, err
 		}

@@ -101,6 +101,7 @@ type call struct {
 	last   *candidate // the one judged last
 	asked  bool       // the caller asked for a number of attempts
 	prompt string     // the part that stays the same over all turns
+	mends  bool       // rules may put right what needs no model
 	// surfaces are what the tests take from each target.
 	surfaces []surface
 	notes    *transcript

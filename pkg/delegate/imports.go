@@ -15,26 +15,44 @@ import (
 )
 
 // imports says which module a candidate needs that is neither standard, nor in the repository, nor
-// installed there; "" when all are found. Languages without a rule here are left to the gate.
-func (c *call) imports(ctx context.Context, files map[string]string) string {
+// installed there; "" when all are found. An import that nothing depends on is taken out instead, where the
+// policy lets rules mend; dropped tells which. Languages without a rule here are left to the gate.
+func (c *call) imports(ctx context.Context, files map[string]string) (dropped []string, why string) {
 	for i, rel := range c.res.Targets {
-		var missing string
-		code := stripComments(c.langs[i], files[rel])
-		switch c.langs[i].family() {
-		case "javascript":
-			missing = c.missingNode(rel, code, files)
-		case "python":
-			missing = c.missingPython(ctx, rel, code, files)
-		case "ruby":
-			missing = c.missingRuby(ctx, rel, code, files)
-		case "go":
-			missing = c.missingGo(code)
-		case "rust":
-			missing = c.missingRust(code)
+		for {
+			missing := c.missingIn(ctx, i, files)
+			if missing == "" {
+				break
+			}
+			text := files[rel]
+			if c.mends {
+				text = dropIdleImport(c.langs[i], text, missing)
+			}
+			if text == files[rel] {
+				return nil, fmt.Sprintf("%s imports %q, which is neither in the standard library, nor in the project, nor installed; do without it", path.Base(rel), missing)
+			}
+			files[rel] = text
+			dropped = append(dropped, "the import of "+missing+" left out, which nothing used")
 		}
-		if missing != "" {
-			return fmt.Sprintf("%s imports %q, which is neither in the standard library, nor in the project, nor installed; do without it", path.Base(rel), missing)
-		}
+	}
+	return dropped, ""
+}
+
+// missingIn is the first module that the i-th target imports and nobody has.
+func (c *call) missingIn(ctx context.Context, i int, files map[string]string) string {
+	rel := c.res.Targets[i]
+	code := stripComments(c.langs[i], files[rel])
+	switch c.langs[i].family() {
+	case "javascript":
+		return c.missingNode(rel, code, files)
+	case "python":
+		return c.missingPython(ctx, rel, code, files)
+	case "ruby":
+		return c.missingRuby(ctx, rel, code, files)
+	case "go":
+		return c.missingGo(code)
+	case "rust":
+		return c.missingRust(code)
 	}
 	return ""
 }

@@ -34,7 +34,7 @@ func (r record) credit(share float64) float64 {
 func (r record) with(p *plan) record {
 	r.Calls++
 	r.Failed++
-	r.Turns += max(0, p.judged-1)
+	r.Turns += p.asked - 1
 	return r
 }
 

@@ -24,6 +24,7 @@ func meddlings() []meddling {
 		{"javascript", `\bAssertionError\b\s*(?:\.prototype|=[^=])`, "changes the assertions"},
 		{"javascript", `(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*['"](?:node:test(?:/\w+)?|vitest|@jest/globals|mocha|chai|@vitest/\w+|jest-\w+|expect)['"]`, "loads the test runner"},
 		{"javascript", `\b(?:globalThis|global)(?:\.|\[\s*['"])(?:expect|test|it|describe|assert|beforeEach|afterEach|jest|vi)\b['"\]\s]*=[^=>]`, "replaces the test runner's functions"},
+		{"javascript", `\b(?:globalThis|global)\s*\[[^\]\n]*\]\s*=[^=>]|(?:Object\.(?:assign|definePropert(?:y|ies))|Reflect\.(?:set|defineProperty))\(\s*(?:globalThis|global)\b`, "changes what all files see"},
 		{"javascript", `\bexpect\.extend\(|\b(?:jest|vi)\.(?:mock|fn|spyOn)\(`, "uses the test runner"},
 		{"javascript", `\bModule(?:\.prototype\.\w+|\._\w+)\s*=[^=>]|\b_load\s*=[^=>]|\bsyncBuiltinESMExports\b|\bprocess\.(?:binding|reallyExit)\b`, "changes how modules load or the process ends"},
 		{"python", `\b_pytest\b|\bpluggy\b`, "reaches into the test runner"},

@@ -159,3 +159,26 @@ func TestMendedPass(t *testing.T) {
 	}
 	s.hidden(k)
 }
+
+// The import of a module that is not there is left out when nothing depends on it.
+func TestDropIdleImport(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct{ name, file, module, in, want string }{
+		{"unused", "a.js", "lodash", "import _ from 'lodash';\nexport const f = (s) => s;\n", "export const f = (s) => s;\n"},
+		{"used", "a.js", "lodash", "import _ from 'lodash';\nexport const f = (s) => _.trim(s);\n", ""},
+		{"a global", "a.js", "errors", "const { RangeError } = require('errors');\nthrow new RangeError('x');\n", "throw new RangeError('x');\n"},
+		{"one of two is used", "a.js", "x", "import { a, b as c } from 'x';\nexport const f = () => c();\n", ""},
+		{"only for its effect", "a.js", "x", "import 'x';\nexport const f = 1;\n", "export const f = 1;\n"},
+		{"unused", "a.py", "numpy", "import numpy as np\n\n\ndef f(x):\n    return x\n", "\n\ndef f(x):\n    return x\n"},
+		{"used", "a.py", "numpy", "import numpy as np\n\n\ndef f(x):\n    return np.sum(x)\n", ""},
+		{"from", "a.py", "attrs", "from attrs.x import a, b\n\n\ndef f(x):\n    return x.a\n", "\n\ndef f(x):\n    return x.a\n"},
+	} {
+		want := k.want
+		if want == "" {
+			want = k.in
+		}
+		if got := dropIdleImport(languageOf(k.file), k.in, k.module); got != want {
+			t.Errorf("%s, %s: %q", k.file, k.name, got)
+		}
+	}
+}

@@ -19,8 +19,8 @@ type policy struct {
 	// the caller asked for a number of attempts.
 	flat int
 	// share paces the turns after the first, unless the caller asked for a number of attempts: all calls of a
-	// model together stay below this share of what a plain loop would have made (see record). Near misses go
-	// first: they may overdraw, and once more when a turn brought new green tests. 0: no pacing.
+	// model together stay below this share of what a plain loop would have made (see record). The first repair of
+	// a near miss comes first: it may overdraw. 0: no pacing.
 	share float64
 	// blocks lets the model answer with search and replace blocks for files of at least so many bytes; 0: never.
 	blocks int
@@ -33,7 +33,7 @@ type policy struct {
 // policies is the table; settings name them in delegate.policy and models.<name>.policy.
 func policies() []policy {
 	return []policy{
-		{name: "default", first: 0.2, repair: 0.6, fresh: 0.8, repairs: 1, flat: 1, share: 0.66, mends: true},
+		{name: "default", first: 0.2, repair: 0.6, fresh: 0.8, repairs: 1, flat: 1, share: 0.64, mends: true},
 		{name: "strong", first: 0.2, repair: 0.3, fresh: 0.7, repairs: 3, flat: 2, blocks: 12_000, mends: true},
 		{name: "sample", first: 0.2, repair: 0.6, fresh: 0.8, repairs: 0, flat: 10, mends: true},
 		{name: "classic", first: 0.2, repair: 0.2, fresh: 0.2, repairs: 10, flat: 10, converse: true},
@@ -108,6 +108,8 @@ func (p *plan) next(best *candidate) (kind string, temperature float64) {
 	switch {
 	case p.converse && p.asked > 0:
 		return kindConverse, p.repair
+	case unusable(p.class) && p.last == kindRepair && best != nil && p.policy.repairs > 0:
+		return kindRepair, p.repair
 	case unusable(p.class):
 		return kindFormat, min(1, p.first+0.2*float64(p.asked))
 	case best == nil && p.asked == 0:
@@ -161,9 +163,9 @@ func (p *plan) over(best *candidate) string {
 	if p.share == 0 || p.freely || best == nil {
 		return ""
 	}
-	need := 1.0
-	if best.near() {
-		need -= overdraft * float64(min(p.judged, 2))
+	need := 1.0 - float64(min(1, p.asked-p.judged)) // one answer that could not be run is no one's miss
+	if best.near() && p.judged == 1 {
+		need -= overdraft
 	}
 	if p.record.with(p).credit(p.share) < need {
 		return "further turns of this model are not worth more (max_attempts asks for them)"

@@ -182,5 +182,8 @@ func (c *call) repairText(p *plan) string {
 		return b.String()
 	}
 	b.WriteString("\nFind what in the code leads to this, change it, and send the whole file again. Keep what works.")
+	if unusable(p.class) {
+		b.WriteString(" Your last answer could not be used: " + p.why + ".")
+	}
 	return b.String()
 }
