@@ -29,7 +29,7 @@ unit:
 	$(GO) test $(RACE) -timeout 14m $$($(GO) list ./... | grep -v /test/)
 
 e2e:
-	$(GO) test -count=1 -timeout 10m ./test/...
+	$(GO) test -count=1 -timeout 14m ./test/...
 
 # The code of other systems is type-checked here; `make cross` builds all binaries, and CI runs their tests.
 other-systems:
