@@ -121,7 +121,7 @@ func (s *sandbox) unpack() map[string]string {
 		}
 		s.write(filepath.Join(s.dir, filepath.FromSlash(f.Name)), string(f.Data))
 	}
-	for _, dir := range []string{"examples", "bench/tasks", "bench/evidence"} {
+	for _, dir := range []string{"examples", "bench/tasks", "bench/evidence", "bench/research"} {
 		if err := os.CopyFS(filepath.Join(s.dir, dir), os.DirFS(filepath.Join(root, dir))); err != nil {
 			s.t.Fatal(err)
 		}

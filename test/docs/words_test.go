@@ -58,6 +58,38 @@ func TestNamesExist(t *testing.T) {
 	}
 }
 
+// The commands that the pages under bench/ show are in the grammar. They are not run: they take hours, or a model.
+func TestBenchPages(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for _, pattern := range []string{"bench/*.md", "bench/*/*.md"} {
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			name, err := filepath.Rel(root, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := parse(t, filepath.ToSlash(name), read(t, filepath.ToSlash(name)))
+			for _, b := range d.blocks {
+				for _, c := range commands(t, d, b) {
+					if args, ok := strings.CutPrefix(c.text, "legwork "); ok {
+						seen++
+						if why := wrong(t, args); why != "" {
+							t.Errorf("%s:%d: %s: %s", d.name, c.line, c.text, why)
+						}
+					}
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no command found")
+	}
+}
+
 func isFile(name string) bool {
 	return slices.Contains([]string{".yaml", ".json", ".jsonl", ".md", ".go", ".log", ".txt"}, path.Ext(name))
 }
