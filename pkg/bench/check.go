@@ -223,7 +223,7 @@ func (s *site) problem(what string, res *delegate.Result) string {
 func onPath(program string, env []string) bool {
 	path := ""
 	for _, kv := range env {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+		if name, v, _ := strings.Cut(kv, "="); strings.EqualFold(name, "PATH") { // Windows says Path
 			path = v
 		}
 	}

@@ -45,7 +45,7 @@ func (b *bar) show(p bench.Progress) {
 		return
 	}
 	r := p.Row
-	fmt.Fprintf(b.w, "%d/%d %s run %d, %s, %s: %s (%d of %d tests, %d answers, %.1f s)%s\n", p.Done, p.Total, r.Task, r.Run, r.Policy, r.Model, r.Class, r.Green, r.Total,
+	fmt.Fprintf(b.w, "%d/%d %s run %d, %s, %s: %s (%d of %d tests, answers: %d, %.1f s)%s\n", p.Done, p.Total, r.Task, r.Run, r.Policy, r.Model, r.Class, r.Green, r.Total,
 		len(r.Attempts), float64(r.MS)/1000, left)
 }
 

@@ -124,6 +124,11 @@ func (a *app) benchGround(name string) (bench.Ground, func(), error) {
 	if err != nil {
 		return bench.Ground{}, nil, &exitError{exitRefused, fmt.Errorf("another bench of this name runs: %w", err)}
 	}
+	// A bench that was killed left what only its end would have removed.
+	if err := tidyBench(dir); err != nil {
+		_ = lock.Unlock()
+		return bench.Ground{}, nil, err
+	}
 	own := *cfg
 	own.Endpoints, own.Models = append([]config.Endpoint{}, cfg.Endpoints...), append([]config.Model{}, cfg.Models...)
 	g := bench.Ground{Config: &own, Models: models, StateDir: dir, Env: a.env, Children: a.children, Logger: a.log}
