@@ -45,8 +45,8 @@ const (
 	overdraft = 1.0 // turns
 )
 
-// policyNames are the names a setting may use.
-func policyNames() []string {
+// Policies are the names that delegate.policy takes.
+func Policies() []string {
 	var out []string
 	for _, p := range policies() {
 		out = append(out, p.name)
@@ -65,7 +65,7 @@ func (c *call) policyFor(model string) policy {
 	all := policies()
 	i := slices.IndexFunc(all, func(p policy) bool { return p.name == name })
 	if i < 0 {
-		c.note("attempt policy %q is unknown (known: %s); the default is used", name, strings.Join(policyNames(), ", "))
+		c.note("attempt policy %q is unknown (known: %s); the default is used", name, strings.Join(Policies(), ", "))
 		i = 0
 	}
 	return all[i]
