@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,7 +64,7 @@ func TestHooksAreQuotedH02(t *testing.T) {
 	}
 }
 
-// H05: the start of a session asks no server and writes nothing.
+// H05: the start of a session asks no server and writes nothing but, in a client's session, its line in the ledger.
 func TestSessionStartIsIdleH05(t *testing.T) {
 	t.Parallel()
 	s := llmtest.NewLlamaServer(t, llmtest.Config{})
@@ -73,6 +75,21 @@ func TestSessionStartIsIdleH05(t *testing.T) {
 	}
 	if _, err := os.Stat(u.dir + "/state"); err == nil {
 		t.Error("it made a state directory")
+	}
+	u.env = append(u.env, "CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=5e55")
+	u.want(0, "legwork: use ", "hook", "session-start")
+	var files []string
+	err := fs.WalkDir(os.DirFS(u.dir), "state", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	})
+	if want := []string{"state/runs.jsonl", "state/runs.jsonl.lock", "state/runs.lock"}; err != nil || !slices.Equal(files, want) {
+		t.Errorf("%v: it wrote %q, want %q", err, files, want)
+	}
+	if paths := s.Paths(); len(paths) != 0 {
+		t.Errorf("it asked %v", paths)
 	}
 }
 
