@@ -20,7 +20,7 @@ type policy struct {
 	flat int
 	// share paces the turns after the first, unless the caller asked for a number of attempts: all calls of a
 	// model together stay below this share of what a plain loop would have made (see record). The first repair of
-	// a near miss comes first: it may overdraw by one, all else leaves a reserve for it. 0: no pacing.
+	// a near miss comes first: it may overdraw. 0: no pacing.
 	share float64
 	// blocks lets the model answer with search and replace blocks for files of at least so many bytes; 0: never.
 	blocks int
@@ -42,7 +42,7 @@ func policies() []policy {
 
 const (
 	flatAsked = 2
-	reserve   = 2.0 // turns
+	overdraft = 1.0 // turns
 )
 
 // Policies are the names that delegate.policy takes.
@@ -163,9 +163,9 @@ func (p *plan) over(best *candidate) string {
 	if p.share == 0 || p.freely || best == nil {
 		return ""
 	}
-	need := reserve
+	need := 1.0 - float64(min(1, p.asked-p.judged)) // one answer that could not be run is no one's miss
 	if best.near() && p.judged == 1 {
-		need = -float64(min(1, p.asked-p.judged)) // one answer that could not be run is no one's miss
+		need -= overdraft
 	}
 	if p.record.with(p).credit(p.share) < need {
 		return "further turns of this model are not worth more (max_attempts asks for them)"
