@@ -12,7 +12,7 @@ BUILD = -trimpath -buildvcs=false -ldflags "-s -w -funcalign=16" $(shell cat bui
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null && echo -race)
 PACKAGING = $(GO) run ./packaging
 
-.PHONY: build test unit lint cross other-systems e2e deps bench bench-peers bench-shim bench-offload test-live fuzz clean release bump verify-release dist mcpb
+.PHONY: build test unit lint cross other-systems e2e deps bench bench-check bench-peers bench-shim bench-offload test-live fuzz clean release bump verify-release dist mcpb
 
 build:
 	CGO_ENABLED=0 $(GO) build $(BUILD) -o legwork ./cmd/legwork
@@ -65,6 +65,11 @@ test-live:
 
 bench:
 	$(GO) run ./bench/perf -write bench/PERFORMANCE.md
+
+# bench-check proves the tests of every task of the model bench: right answers pass, wrong ones do not.
+bench-check:
+	$(GO) run ./cmd/legwork bench check
+	$(GO) run ./cmd/legwork bench check --set bench/more
 
 # bench-peers puts legwork beside rtk (a Python package), in a virtual environment outside the repository.
 # LOGS may name further folders of texts with questions.
