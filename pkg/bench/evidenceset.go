@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"text/tabwriter"
 
@@ -132,7 +133,7 @@ func EvidenceSet(ctx context.Context, dir string, opt EvidenceOptions) (Evidence
 	if err != nil {
 		return report, err
 	}
-	slices.SortStableFunc(lines, func(a, b evidenceLine) int { return strings.Compare(a.File, b.File) }) // one text in memory at a time
+	sort.SliceStable(lines, func(i, j int) bool { return lines[i].File < lines[j].File }) // one text in memory at a time
 	var doc *digest.Doc
 	file := ""
 	for _, l := range lines {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -103,9 +103,7 @@ func (r ExtractReport) Text() string {
 		r.Set, len(r.Pages), r.F1, r.Precision, r.Recall, r.RowsFound, r.Rows, share(r.RowsFound, r.Rows), r.CodeFound, r.Code, share(r.CodeFound, r.Code))
 	fmt.Fprintf(&b, "time per page: median %.1f ms, slowest %.0f ms; panics: %d\n", ms(r.Median), ms(r.Slowest), r.Panics)
 	worst := slices.Clone(r.Pages)
-	slices.SortStableFunc(worst, func(a, b ExtractPage) int {
-		return int(math.Copysign(1, a.F1-b.F1))
-	})
+	sort.SliceStable(worst, func(i, j int) bool { return worst[i].F1 < worst[j].F1 })
 	for _, p := range worst[:min(8, len(worst))] {
 		fmt.Fprintf(&b, "  %.3f (p %.2f r %.2f) %s, read as %s\n", p.F1, p.Precision, p.Recall, p.Page, p.Method)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -259,7 +260,7 @@ func (s *tables) entryEdits(section, name string, values map[string]any) ([]edit
 	if len(edits) == 0 { // a model may be just its name
 		edits = append(edits, edit{path: []string{section, name}, node: &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}})
 	}
-	slices.SortFunc(edits, func(a, b edit) int { return fieldOrder(g, a) - fieldOrder(g, b) })
+	sort.SliceStable(edits, func(i, j int) bool { return fieldOrder(g, edits[i]) < fieldOrder(g, edits[j]) })
 	return edits, nil
 }
 

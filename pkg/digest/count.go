@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sort"
 )
 
 const (
@@ -208,8 +209,9 @@ func (c *counter) populations() []population {
 			out = append(out, p)
 		}
 	}
-	slices.SortFunc(out, func(a, b population) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.mask, b.mask), cmp.Compare(a.kind, b.kind))
+	sort.SliceStable(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.mask, b.mask), cmp.Compare(a.kind, b.kind)) < 0
 	})
 	return out
 }

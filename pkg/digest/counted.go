@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 )
@@ -188,7 +189,7 @@ func (c *counter) lines(r *reading, mask uint32) (n int, out []Line) {
 			out = append(out, r.line(s.first, wholeShown, 0))
 		}
 	}
-	slices.SortFunc(out, func(a, b Line) int { return a.No - b.No })
+	inOrder(out)
 	return n, out[:min(len(out), maxNearest)]
 }
 
@@ -274,7 +275,7 @@ func (c *counter) frequent(r *reading) (Counted, bool) {
 	if len(ks) == 0 {
 		return Counted{}, false
 	}
-	slices.SortStableFunc(ks, func(a, b kind) int { return b.e.count - a.e.count })
+	sort.SliceStable(ks, func(i, j int) bool { return ks[i].e.count > ks[j].e.count })
 	if ks[0].e.count < 2 {
 		return Counted{}, false // nothing stands more than once
 	}

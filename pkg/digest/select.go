@@ -3,7 +3,7 @@ package digest
 import (
 	"context"
 	"fmt"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -226,13 +226,18 @@ func (p *picker) surround(g *candidate, rank int) {
 	}
 }
 
+// inOrder sorts by line number. Unlike a sort from slices, sort.SliceStable costs no code of its own for each type.
+func inOrder(lines []Line) {
+	sort.SliceStable(lines, func(i, j int) bool { return lines[i].No < lines[j].No })
+}
+
 // selection puts the picked lines in order and adds what is like them.
 func (p *picker) selection() Selection {
 	s := Selection{Whole: p.whole}
 	for _, l := range p.in {
 		s.Lines = append(s.Lines, *l)
 	}
-	slices.SortFunc(s.Lines, func(a, b Line) int { return a.No - b.No })
+	inOrder(s.Lines)
 	c := &s.Coverage
 	c.LinesScanned, c.BytesScanned = p.r.d.lines, p.r.d.bytes
 	for i := range s.Lines {

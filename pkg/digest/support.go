@@ -59,7 +59,7 @@ func (r *reading) nearest() []Line {
 		text, cut := p.display(g)
 		out = append(out, Line{No: g.no, Text: text, Score: g.score, Cut: cut})
 	}
-	slices.SortFunc(out, func(a, b Line) int { return a.No - b.No })
+	inOrder(out)
 	return out
 }
 
@@ -199,7 +199,7 @@ func (s *supportSearch) lines() []Line {
 	if len(out) > maxSupport {
 		return nil
 	}
-	slices.SortFunc(out, func(a, b Line) int { return a.No - b.No })
+	inOrder(out)
 	return out
 }
 

@@ -22,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -239,7 +240,7 @@ func (s *Store) List() ([]Job, error) {
 			out = append(out, job)
 		}
 	}
-	slices.SortFunc(out, func(a, b Job) int { return b.Created.Compare(a.Created) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Created.After(out[j].Created) })
 	return out, nil
 }
 

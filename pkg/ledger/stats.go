@@ -3,7 +3,7 @@ package ledger
 import (
 	"cmp"
 	"math"
-	"slices"
+	"sort"
 	"time"
 )
 
@@ -135,8 +135,9 @@ func (t *table) sorted() []Row {
 	for _, s := range t.rows {
 		rows = append(rows, s.done())
 	}
-	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(b2i(a.Key == KeyFixed), b2i(b.Key == KeyFixed)), cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Key, b.Key))
+	sort.Slice(rows, func(i, j int) bool {
+		a, b := &rows[i], &rows[j]
+		return cmp.Or(cmp.Compare(b2i(a.Key == KeyFixed), b2i(b.Key == KeyFixed)), cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Key, b.Key)) < 0
 	})
 	return rows
 }
@@ -316,7 +317,7 @@ func (c *collector) finish() {
 	c.charge()
 	rep := c.rep
 	rep.Tools, rep.Models, rep.Projects, rep.Days = c.tools.sorted(), c.models.sorted(), c.projects.sorted(), c.days.sorted()
-	slices.SortFunc(rep.Days, func(a, b Row) int { return cmp.Compare(a.Key, b.Key) })
+	sort.Slice(rep.Days, func(i, j int) bool { return rep.Days[i].Key < rep.Days[j].Key })
 	rep.Recalls = c.rates()
 }
 
@@ -343,8 +344,9 @@ func (c *collector) rates() []Recall {
 		}
 		all = append(all, *rc)
 	}
-	slices.SortFunc(all, func(a, b Recall) int {
-		return cmp.Or(cmp.Compare(b.Rate, a.Rate), cmp.Compare(b.Shrunk, a.Shrunk), cmp.Compare(a.Rule, b.Rule))
+	sort.Slice(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return cmp.Or(cmp.Compare(b.Rate, a.Rate), cmp.Compare(b.Shrunk, a.Shrunk), cmp.Compare(a.Rule, b.Rule)) < 0
 	})
 	return all
 }

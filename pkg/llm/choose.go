@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -171,7 +172,7 @@ func distinct(cs []candidate) []string {
 
 // choiceOf puts the endpoint with most free slots first.
 func choiceOf(cfg *Settings, found []candidate, how string) Choice {
-	slices.SortStableFunc(found, func(a, b candidate) int { return b.st.Slots.Free() - a.st.Slots.Free() })
+	sort.SliceStable(found, func(i, j int) bool { return found[i].st.Slots.Free() > found[j].st.Slots.Free() })
 	c := found[0]
 	out := Choice{
 		Model: c.m.ID, Endpoint: c.st.Name, Backend: c.st.Backend, Window: c.m.Window, MaxWindow: c.m.MaxWindow,

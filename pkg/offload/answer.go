@@ -1,10 +1,10 @@
 package offload
 
 import (
-	"cmp"
 	"context"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"unicode"
@@ -149,15 +149,19 @@ func addsNothing(answer, question string) bool {
 // ranking alone knows nothing of the lines around and of what has been said already. Of 128 questions on
 // 44 texts the lines that answer were shown for 102 instead of 93, with as many tokens.
 func nearest(ranked, selected []digest.Line) []digest.Line {
-	byScore := func(a, b digest.Line) int { return cmp.Compare(b.Score, a.Score) }
-	out := slices.SortedStableFunc(slices.Values(ranked), byScore)
+	byScore := func(lines []digest.Line) []digest.Line {
+		lines = slices.Clone(lines)
+		sort.SliceStable(lines, func(i, j int) bool { return lines[i].Score > lines[j].Score })
+		return lines
+	}
+	out := byScore(ranked)
 	out = out[:min(len(out), maxNear/2)]
-	for _, l := range slices.SortedStableFunc(slices.Values(selected), byScore) {
+	for _, l := range byScore(selected) {
 		if len(out) < maxNear && !slices.ContainsFunc(out, func(o digest.Line) bool { return o.No == l.No }) {
 			out = append(out, l)
 		}
 	}
-	slices.SortFunc(out, func(a, b digest.Line) int { return cmp.Compare(a.No, b.No) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].No < out[j].No })
 	return out
 }
 

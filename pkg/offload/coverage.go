@@ -1,9 +1,9 @@
 package offload
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"legwork/pkg/digest"
@@ -45,7 +45,7 @@ func (c *Coverage) readChunk(ch digest.Chunk) {
 
 // settle adds up what was read. A line that was split between two parts counts once.
 func (c *Coverage) settle(m *material) {
-	slices.SortFunc(c.spans, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
+	sort.SliceStable(c.spans, func(i, j int) bool { return c.spans[i].From < c.spans[j].From })
 	c.LinesRead, c.Read = 0, nil
 	upto := 0 // lines up to here are counted
 	for _, s := range c.spans {
@@ -118,7 +118,7 @@ func (c *Coverage) String() string {
 // which names the longest stretches that were read, in their order.
 func (c *Coverage) which() string {
 	top := slices.Clone(c.Read)
-	slices.SortStableFunc(top, func(a, b Stretch) int { return cmp.Compare(b.To-b.From, a.To-a.From) })
+	sort.SliceStable(top, func(i, j int) bool { return top[i].To-top[i].From > top[j].To-top[j].From })
 	top = top[:min(len(top), maxStretches)]
 	files := map[string]bool{}
 	for _, s := range c.Read {

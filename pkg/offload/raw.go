@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -282,7 +283,7 @@ func (s Store) List() ([]Entry, error) {
 			out = append(out, e)
 		}
 	}
-	slices.SortFunc(out, func(a, b Entry) int { return b.Started.Compare(a.Started) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Started.After(out[j].Started) })
 	return out, nil
 }
 
@@ -332,7 +333,7 @@ func (s Store) sweep(now time.Time) {
 		items = append(items, item{id, info.Size(), info.ModTime()})
 		total += info.Size()
 	}
-	slices.SortFunc(items, func(a, b item) int { return a.mod.Compare(b.mod) })
+	sort.SliceStable(items, func(i, j int) bool { return items[i].mod.Before(items[j].mod) })
 	for _, it := range items {
 		if tooOld := s.Age > 0 && now.Sub(it.mod) > s.Age; tooOld || (s.Max > 0 && total > s.Max) {
 			s.drop(it.id)

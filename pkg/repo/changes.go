@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 )
 
 // Change is a path that is not as it was when the tree was made.
@@ -90,7 +91,7 @@ func (t *Tree) Changes(ctx context.Context) ([]Change, error) {
 		}
 		out = append(out, Change{Path: path, Kind: kind, Tracked: true})
 	}
-	slices.SortFunc(out, func(a, b Change) int { return bytes.Compare([]byte(a.Path), []byte(b.Path)) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Path < out[j].Path })
 	return out, nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -29,7 +29,7 @@ func (t *Tree) copyState(ctx context.Context, list []entry, w Wish) error {
 	}
 	defer m.close()
 	// Deletions first: a file may have become a folder.
-	slices.SortStableFunc(list, func(a, b entry) int { return boolOrder(a.untracked, b.untracked) })
+	sort.SliceStable(list, func(i, j int) bool { return boolOrder(list[i].untracked, list[j].untracked) < 0 })
 	nested := 0
 	for _, e := range list {
 		switch {

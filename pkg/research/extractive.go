@@ -1,10 +1,9 @@
 package research
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -88,7 +87,7 @@ func (r *run) scoredLines() []extractLine {
 			}
 		}
 	}
-	slices.SortStableFunc(lines, func(a, b extractLine) int { return cmp.Compare(b.score, a.score) })
+	sort.SliceStable(lines, func(i, j int) bool { return lines[i].score > lines[j].score })
 	return lines
 }
 

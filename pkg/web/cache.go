@@ -14,7 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -204,5 +204,5 @@ func (c *pageCache) removeOld() {
 }
 
 func sortByAge(infos []fs.FileInfo) {
-	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	sort.SliceStable(infos, func(i, j int) bool { return infos[i].ModTime().Before(infos[j].ModTime()) })
 }
