@@ -7,7 +7,7 @@ GO ?= go
 LINT = $(GO) tool -modfile=tools/go.mod golangci-lint
 # buildflags leaves HTTP/2 out (local servers speak 1.1, and web servers fall back) and inlining outside the hot
 # packages: 2.5 MB less in every binary of the plugin.
-BUILD = -trimpath -buildvcs=false -ldflags "-s -w -funcalign=16" $(shell cat buildflags)
+BUILD = -trimpath -buildvcs=false -ldflags "-s -w -funcalign=4" $(shell cat buildflags)
 # The race detector needs cgo, and that a C compiler.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null && echo -race)
 PACKAGING = $(GO) run ./packaging

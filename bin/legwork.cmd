@@ -62,7 +62,7 @@ set "CGO_ENABLED=0"
 pushd "%LW_ROOT%" || exit /b 1
 set "LW_FLAGS="
 if exist buildflags set /p LW_FLAGS=<buildflags
-go build -buildvcs=false -trimpath -ldflags "-s -w -funcalign=16" %LW_FLAGS% -o "%LW_BUILD%" .\cmd\legwork 1>&2 <nul
+go build -buildvcs=false -trimpath -ldflags "-s -w -funcalign=4" %LW_FLAGS% -o "%LW_BUILD%" .\cmd\legwork 1>&2 <nul
 popd
 endlocal
 exit /b 0

@@ -155,7 +155,7 @@ func (l *lab) build(to string, env ...string) error {
 	if err != nil {
 		return err
 	}
-	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -funcalign=16"}, strings.Fields(string(flags))...)
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -funcalign=4"}, strings.Fields(string(flags))...)
 	cmd := exec.Command("go", append(args, "-o", to, "./cmd/legwork")...) //nolint:noctx // ends by itself
 	cmd.Env = append(os.Environ(), append([]string{"CGO_ENABLED=0"}, env...)...)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -59,7 +59,7 @@ func Targets(names string) ([]Target, error) {
 }
 
 // LinkFlags are the linker's part of the flags; the file buildflags holds the rest. The launchers use the same.
-const LinkFlags = "-s -w -funcalign=16"
+const LinkFlags = "-s -w -funcalign=4"
 
 // builder builds the sources in dir with the go command tool. goVersion names the toolchain ("" is tool's own), commit
 // is what `legwork version` tells.

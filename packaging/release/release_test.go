@@ -106,7 +106,7 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	binary, err := os.ReadFile(p.path(prebuilt + "/legwork-linux-arm64"))
-	if err != nil || !strings.HasPrefix(string(binary), "linux arm64 v1 go1.99.1 -s -w -funcalign=16 -X legwork/pkg/cli.source="+source+"\n") ||
+	if err != nil || !strings.HasPrefix(string(binary), "linux arm64 v1 go1.99.1 -s -w -funcalign=4 -X legwork/pkg/cli.source="+source+"\n") ||
 		!strings.Contains(string(binary), `version = "0.2.0"`) {
 		t.Errorf("%v: %s", err, binary)
 	}
