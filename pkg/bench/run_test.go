@@ -55,7 +55,7 @@ func TestCheckTasks(t *testing.T) {
 	weak := strings.Replace(plainTask, "test('takes texts', () => assert.strictEqual(add('1901', 1), 1902));\n", "", 1)
 	strict := strings.Replace(plainTask, "42", "43", 1)
 	green := plainTask + "-- repo/add.js --\nmodule.exports = { add: (a, b) => Number(a) + Number(b) };\n"
-	prose := strings.Replace(plainTask, "module.exports = { add: (a, b) => a - b };", "const fs = require('left-pad');", 1)
+	prose := strings.Replace(plainTask, "module.exports = { add: (a, b) => a - b };", "const pad = require('left-pad');\nmodule.exports = { add: (a, b) => pad(a) - b };", 1)
 	tasks := []*Task{
 		mustTask(t, "sound", plainTask), mustTask(t, "weak", weak), mustTask(t, "strict", strict), mustTask(t, "green", green), mustTask(t, "prose", prose),
 		mustTask(t, "lacking", strings.Replace(plainTask, "needs: [node]", "needs: [no-such-program]", 1)),

@@ -108,17 +108,30 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// shipped is the folder of the project's tasks.
-var shipped = filepath.Join("..", "..", "bench", "tasks")
+// shipped is the folder of the tasks of the published tables, more that of the further ones.
+var (
+	shipped = filepath.Join("..", "..", "bench", "tasks")
+	more    = filepath.Join("..", "..", "bench", "more")
+)
 
-// The shipped tasks: at least three of every kind, every tier, all well-formed.
+// The shipped tasks: at least three of every kind in the tables, every tier, all well-formed.
 func TestShippedTasks(t *testing.T) {
 	t.Parallel()
 	tasks, err := LoadTasks(shipped, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	further, err := LoadTasks(more, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	kinds, tiers := map[string]int{}, map[int]int{}
+	for _, k := range further {
+		tiers[k.Tier]++
+		if len(k.Wrong) < 3 {
+			t.Errorf("%s: %d wrong answers", k.Name, len(k.Wrong))
+		}
+	}
 	for _, k := range tasks {
 		kinds[k.Kind]++
 		tiers[k.Tier]++
