@@ -116,6 +116,8 @@ type RowAttempt struct {
 	MS          int64   `json:"ms"`      // of the call
 	WaitMS      int64   `json:"wait_ms"` // for a free slot
 	TestMS      int64   `json:"test_ms"`
+	// Mended is what rules put right in the answer; rows made before this was noted lack it.
+	Mended []string `json:"mended,omitempty"`
 }
 
 // wellFormed says that the answer held the files it should.
@@ -133,7 +135,7 @@ func (r *Row) take(res *delegate.Result) {
 	for _, a := range res.Attempts {
 		x := RowAttempt{
 			N: a.N, Kind: a.Kind, Temperature: a.Temperature, Class: classOf(a.Class), Green: a.Green, Total: a.Total,
-			InTok: a.InTok, OutTok: a.OutTok, CachedTok: a.CachedTok, MS: a.CallMS, WaitMS: a.WaitMS, TestMS: a.MS,
+			InTok: a.InTok, OutTok: a.OutTok, CachedTok: a.CachedTok, MS: a.CallMS, WaitMS: a.WaitMS, TestMS: a.MS, Mended: a.Mended,
 		}
 		if a.Class != "" && a.Class != x.Class {
 			x.Detail = a.Class
