@@ -57,7 +57,7 @@ func (a *app) close() {
 // dir is the project's directory: what Claude Code says, else the working directory.
 func (a *app) dir() string {
 	if d := lookup(a.env, "CLAUDE_PROJECT_DIR"); d != "" && filepath.IsAbs(d) {
-		if st, err := os.Stat(d); err == nil && st.IsDir() { //nolint:gosec // the folder the client says it works in
+		if st, err := os.Stat(d); err == nil && st.IsDir() {
 			return filepath.Clean(d)
 		}
 	}
@@ -190,9 +190,9 @@ const maxLog = 4 << 20
 // openLog sends the log of a server to stderr (warnings) and to a file (all).
 func (a *app) openLog() {
 	handlers := []slog.Handler{slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})}
-	if state, err := config.StateHome(a.env); err == nil && os.MkdirAll(state, 0o700) == nil { //nolint:gosec // state lies where the user's environment says
+	if state, err := config.StateHome(a.env); err == nil && os.MkdirAll(state, 0o700) == nil {
 		path := filepath.Join(state, "legwork.log")
-		if st, err := os.Stat(path); err == nil && st.Size() > maxLog { //nolint:gosec // our own log
+		if st, err := os.Stat(path); err == nil && st.Size() > maxLog {
 			_ = os.Rename(path, path+".1")
 		}
 		if f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err == nil {

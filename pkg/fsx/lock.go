@@ -70,7 +70,7 @@ func AppendLine(path string, line []byte, mode fs.FileMode) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, mode) //nolint:gosec // which file is the caller's to say
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, mode)
 	if err != nil {
 		return fmt.Errorf("append to %s: %w", path, err)
 	}

@@ -65,7 +65,7 @@ func newSlotTable(stateDir string) *slotTable {
 // folder returns where the tickets of a server lie, and makes it.
 func (t *slotTable) folder(key string) (string, error) {
 	dir := filepath.Join(t.dir, "slots", key)
-	err := os.MkdirAll(dir, 0o700) //nolint:gosec // key is made of safe characters only, see newServer
+	err := os.MkdirAll(dir, 0o700)
 	if err == nil || t.dir == "" {
 		return dir, err
 	}
@@ -148,7 +148,7 @@ func newTicket(dir string, n int) (path string, lock *fsx.FileLock, err error) {
 		if err != nil {
 			return "", nil, err
 		}
-		if _, err = os.Lstat(path); err == nil { //nolint:gosec // as above
+		if _, err = os.Lstat(path); err == nil {
 			return path, lock, nil
 		}
 		_ = lock.Unlock()
@@ -213,10 +213,10 @@ func (t *slotTable) alive(path string, test bool) bool {
 // discard removes a ticket while its lock is held, so that nobody's new lock on
 // it can be lost. Windows removes no open file: there it goes after unlocking.
 func discard(path string, lock *fsx.FileLock) {
-	err := os.Remove(path) //nolint:gosec // a name listed in our own folder
+	err := os.Remove(path)
 	_ = lock.Unlock()
 	if err != nil {
-		_ = os.Remove(path) //nolint:gosec // as above
+		_ = os.Remove(path)
 	}
 }
 

@@ -148,7 +148,7 @@ func newRecorder(opt Options, secrets []string) (*recorder, error) {
 }
 
 func appendTo(dir, name string) (io.WriteCloser, error) {
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // the job's own folder, chosen by the caller
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("shim records: %w", err)
 	}
