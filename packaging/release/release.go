@@ -162,7 +162,7 @@ func (p *Project) Build(ctx context.Context, dir string, targets []Target) error
 	return err
 }
 
-// MaxSize is what one binary may have, in bytes. All five, compressed, are about 26 MB of every clone, which is to stay
+// MaxSize is what one binary may have, in bytes. All five, compressed, are about 30 MB of every clone, which is to stay
 // below 60 MB.
 const MaxSize = 15 << 20
 
