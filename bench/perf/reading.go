@@ -53,11 +53,11 @@ func (l *lab) digest(path string) (time.Duration, float64, error) {
 	cmd := exec.Command(l.bin, "digest", "--question", "which disk is full, and when was it seen?", path) //nolint:noctx // ends by itself
 	cmd.Env = l.env()
 	start := time.Now()
-	out, err := cmd.Output()
+	out, peak, err := output(cmd)
 	if err != nil {
 		return 0, 0, fmt.Errorf("legwork digest: %w\n%s", err, out)
 	}
-	return time.Since(start), peakRSS(cmd), nil
+	return time.Since(start), peak, nil
 }
 
 // writeLog writes about size bytes of a server's log: forty kinds of lines, colours, progress frames, and

@@ -32,7 +32,7 @@ func bigOutput(l *lab) ([]row, error) {
 	script := fmt.Sprintf("yes 'this line is printed again and again, number after number' | head -c %d; echo; echo the very last line; exit 3", lines)
 	cmd := exec.Command(l.bin, "--json", "--quiet", "offload", "--command", script, "what is the last line?") //nolint:noctx // ends by itself
 	cmd.Env, cmd.Dir, cmd.Stderr = append(l.env(), "LEGWORK_LOCAL_SERVERS=none"), l.dir, os.Stderr
-	out, err := cmd.Output()
+	out, peak, err := output(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func bigOutput(l *lab) ([]row, error) {
 	if err := json.Unmarshal(out, &res); err != nil {
 		return nil, err
 	}
-	kept, err := tail(res.Path) // not all of it: a child's peak memory counts from ours
+	kept, err := tail(res.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func bigOutput(l *lab) ([]row, error) {
 		last = 1
 	}
 	return []row{
-		{what: "peak RSS", how: "`yes … | head -c 500M` through offload", limit: 100, got: peakRSS(cmd), unit: "MiB"},
+		{what: "peak RSS", how: "`yes … | head -c 500M` through offload", limit: 100, got: peak, unit: "MiB"},
 		{what: "last line kept and shown", how: "1 = yes", limit: 1, got: last, atLeast: true},
 		{what: "exit code", how: "the command ends with 3", limit: 3, got: float64(res.Ran.Exit)},
 	}, nil

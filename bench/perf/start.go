@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -103,6 +104,29 @@ func (l *lab) starts(argv []string) (ms, rss float64, err error) {
 }
 
 // memory reads a field of /proc/PID/status in MiB; 0 where there is none.
+// output runs a program to its end and returns what it printed and its peak memory in MiB (0 where there is no
+// /proc). The kernel's own figure for an ended child will not do: it counts from the memory of the parent at the
+// start. So the peak is read while the program runs; what it takes in its last two milliseconds is not seen.
+func output(cmd *exec.Cmd) (out []byte, peak float64, err error) {
+	var b bytes.Buffer
+	cmd.Stdout = &b
+	if err := cmd.Start(); err != nil {
+		return nil, 0, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return b.Bytes(), peak, err
+		case <-tick.C:
+			peak = max(peak, memory(cmd.Process.Pid, "VmHWM"))
+		}
+	}
+}
+
 func memory(pid int, field string) float64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -52,13 +52,15 @@ func (l *lab) stats(n int) (best time.Duration, rss float64, err error) {
 		cmd := exec.Command(l.bin, "stats") //nolint:noctx // ends by itself
 		cmd.Env = append(l.env(), "LEGWORK_STATE_HOME="+state)
 		start := time.Now()
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return 0, 0, fmt.Errorf("legwork stats: %w\n%s", err, out)
+		cmd.Stderr = os.Stderr
+		_, peak, err := output(cmd)
+		if err != nil {
+			return 0, 0, fmt.Errorf("legwork stats: %w", err)
 		}
 		if took := time.Since(start); best == 0 || took < best {
 			best = took
 		}
-		rss = max(rss, peakRSS(cmd))
+		rss = max(rss, peak)
 	}
 	return best, rss, nil
 }
