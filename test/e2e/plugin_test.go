@@ -37,7 +37,10 @@ var host = release.Target{OS: runtime.GOOS, Arch: runtime.GOARCH}
 // shipped is the binary that the plugin ships for this machine, "" if it ships none, and whether it was made from
 // these sources.
 func shipped() (bin string, current bool) {
-	bin = filepath.Join("../../bin/prebuilt", host.File())
+	bin, err := filepath.Abs(filepath.Join("../../bin/prebuilt", host.File())) // tests run it in other folders
+	if err != nil {
+		return "", false
+	}
 	if _, err := os.Stat(bin); err != nil {
 		return "", false
 	}
