@@ -269,8 +269,8 @@ func rightAnswer(l evidenceLine, answer, on string) bool {
 	said := strings.ToLower(answer)
 	truth := strings.ToLower(parens().ReplaceAllString(l.Answer, " "))
 	want, asked := hardWords(truth), strings.ToLower(l.Question)
-	if len(want) == 0 {
-		want = softWords(truth)
+	for least := 4; len(want) == 0 && least > 1; least-- {
+		want = softWords(truth, least) // short words only where there are no others: "bob"
 	}
 	want = slices.DeleteFunc(want, func(w string) bool { return strings.Contains(asked, w) })
 	held := 0
@@ -306,9 +306,9 @@ func hardWords(s string) (out []string) {
 	return out
 }
 
-func softWords(s string) (out []string) {
+func softWords(s string, least int) (out []string) {
 	for _, w := range word().FindAllString(s, -1) {
-		if len(w) > 3 {
+		if len(w) >= least {
 			out = append(out, w)
 		}
 	}

@@ -79,6 +79,8 @@ func TestRightAnswer(t *testing.T) {
 		{"the disk was full", "Why?", "Because the disk was full", "", true},
 		{"the disk was full", "Why?", "The network was slow", "", false},
 		{"7443 on alpha", "Which port of 7443 and 80?", "80", "", false},
+		{"bob", "Which user is not in sudoers?", "bob", "", true},
+		{"bob", "Which user is not in sudoers?", "alice", "", false},
 	} {
 		if got := rightAnswer(evidenceLine{Answer: tt.truth, Question: tt.question}, tt.answer, tt.on); got != tt.want {
 			t.Errorf("%q for %q: %v", tt.answer, tt.truth, got)

@@ -70,3 +70,14 @@ func stemString(w string) string {
 	}
 	return string(b[:stem(b)])
 }
+
+// Related returns the single words that people and programs use for the same thing
+// as word; nil when none are known.
+func Related(word string) (out []string) {
+	for _, k := range relatedTable()[stemKey(word)] {
+		if len(k.words) == 1 {
+			out = append(out, k.words[0])
+		}
+	}
+	return out
+}

@@ -128,7 +128,7 @@ func (c *checker) judge(claim *Claim, terms claimTerms, cited []int) string {
 		claim.Verdict = Supported
 	case len(claim.Cited) == 0 && len(good) > 0:
 		good, claim.Verdict = good[:1], Added
-	case len(good) == 1:
+	case len(good) == 1 && !slices.ContainsFunc(cited, func(n int) bool { return found[n].against }):
 		claim.Verdict = Corrected
 	default:
 		return c.unsupported(claim, terms, found, numbers, cited, good)

@@ -6,19 +6,21 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"legwork/pkg/digest"
 )
 
 // claimTerms is what has to be found of a claim.
 type claimTerms struct {
 	text    string
 	weights map[string]float64
+	kin     map[string][]string // terms that may stand for one of the weights
 	total   float64
 	figures []figure // that must stand where the claim is made
 	counted []figure // number words with what they count: must stand there when the page speaks of such things
 	names   []token  // that must stand somewhere on the page
 	quotes  []string
 	code    []string // code spans: must stand on the page
-	negated bool
 }
 
 // Weights of what has no rarity on the pages: words that stand on none of them,
@@ -26,6 +28,7 @@ type claimTerms struct {
 const (
 	unknownWeight = 2.5
 	figureWeight  = 3.0
+	countWeight   = 2.0 // of number words, which a writer also counts by himself
 )
 
 // checker looks claims up in all pages of an answer.
@@ -61,17 +64,18 @@ func newChecker(question string, sources []*source) *checker {
 // read takes a claim apart.
 func (c *checker) read(text string) claimTerms {
 	text = plainDates(text)
-	claim := claimTerms{text: text, weights: map[string]float64{}}
+	claim := claimTerms{text: text, weights: map[string]float64{}, kin: map[string][]string{}}
 	tokens := tokenize(text)
+	figures := figuresOf(text, tokens)
 	for i, t := range tokens {
-		if !t.content() || t.digit {
+		if !t.content() || t.digit || slices.ContainsFunc(figures, func(f figure) bool { return f.word && f.first <= i && i <= f.last }) {
 			continue
 		}
 		w := math.Log(1 + float64(c.pieces+1)/float64(1+c.df[t.term]))
 		if c.df[t.term] == 0 {
 			w = unknownWeight // a word of the writer's own, most likely
 		}
-		isName := t.name || unicode.IsUpper(firstRune(t.raw)) && (c.names[t.term] || i > 0 && !startsSentence(text, t.start))
+		isName := !measureWord(t) && (t.name || unicode.IsUpper(firstRune(t.raw)) && (c.names[t.term] || i > 0 && !startsSentence(text, t.start)))
 		switch {
 		case isName && c.question[t.term]:
 			// A page may call the thing by another name, so this is no must.
@@ -82,11 +86,16 @@ func (c *checker) read(text string) claimTerms {
 			w *= 0.5
 		}
 		claim.weights[t.term] = w
+		if !isName {
+			for _, word := range digest.Related(t.raw) {
+				claim.kin[t.term] = append(claim.kin[t.term], newToken(word, 0).term)
+			}
+		}
 	}
 	for _, w := range claim.weights {
 		claim.total += w
 	}
-	for _, f := range figuresOf(text, tokens) {
+	for _, f := range figures {
 		switch {
 		case f.in(c.asked):
 			continue
@@ -96,15 +105,21 @@ func (c *checker) read(text string) claimTerms {
 		}
 		claim.figures = append(claim.figures, f)
 	}
-	claim.total += figureWeight * float64(len(claim.figures))
+	claim.total += figureWeight*float64(len(claim.figures)) + countWeight*float64(len(claim.counted))
 	claim.quotes = quotesOf(text)
 	for _, span := range codeSpans(text) {
 		if !strings.Contains(c.asking, span) {
 			claim.code = append(claim.code, span)
 		}
 	}
-	claim.negated = negated(tokens)
 	return claim
+}
+
+// measureWord reports whether a token is a unit, which figures are compared with.
+func measureWord(t token) bool {
+	lower := strings.ToLower(t.raw)
+	_, unit := unitsBySpelling()[lower]
+	return unit || lower == "celsius" || lower == "fahrenheit"
 }
 
 // codeSpans returns what stands between single backticks, flattened.
@@ -156,19 +171,7 @@ func quotesOf(text string) []string {
 	return out
 }
 
-var negations = map[string]bool{
-	"not": true, "never": true, "no": true, "cannot": true, "none": true, "neither": true, "nor": true, "without": true,
-	"isn't": true, "aren't": true, "doesn't": true, "don't": true, "didn't": true, "won't": true, "can't": true, "wasn't": true, "weren't": true,
-	"couldn't": true, "shouldn't": true, "hasn't": true, "haven't": true, "wouldn't": true,
-}
-
-func negated(tokens []token) bool {
-	return slices.ContainsFunc(tokens, func(t token) bool {
-		return negations[strings.ReplaceAll(strings.ToLower(t.raw), "’", "'")]
-	})
-}
-
 // bare reports whether a sentence claims too little to be looked up.
 func (t claimTerms) bare() bool {
-	return len(t.figures) == 0 && len(t.quotes) == 0 && len(t.weights) < 3
+	return len(t.figures) == 0 && len(t.quotes) == 0 && len(t.weights)+len(t.counted) < 3
 }

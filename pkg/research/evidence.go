@@ -11,18 +11,22 @@ import (
 // maxPieces bounds how much of a page is searched for support.
 const maxPieces = 20_000
 
+// lead is how many pieces at the top of a page say what all of it is about.
+const lead = 4
+
 // evidence is a page prepared for looking claims up.
 type evidence struct {
-	pieces  []piece
-	terms   []map[string]bool // of each piece, with the head of its table
-	figures [][]figure
-	where   map[string][]int // term → pieces
-	context map[string]bool  // terms of title and address: true everywhere on the page
-	ctxFigs []figure
-	heads   map[string]headTerms // by path of headings
-	flat    string               // normalised text, for quotes
-	names   map[string]bool      // words that are written with a capital inside sentences
-	short   string               // initials of names, for acronyms
+	pieces   []piece
+	terms    []map[string]bool // of each piece, with the head of its table
+	figures  [][]figure
+	where    map[string][]int // term → pieces
+	context  map[string]bool  // terms of title and address: true everywhere on the page
+	ctxFigs  []figure
+	heads    map[string]headTerms // by path of headings
+	flat     string               // normalised text, for quotes
+	names    map[string]bool      // words that are written with a capital inside sentences
+	short    string               // initials of names, for acronyms
+	versions map[string][]string  // figures that follow a name in the lead: "Python 3.12"
 }
 
 // headTerms are the words and figures of a path of headings.
@@ -34,7 +38,7 @@ type headTerms struct {
 // newEvidence prepares a page; head is what is true of all of it: title, address,
 // date.
 func newEvidence(head string, page []piece) *evidence {
-	e := &evidence{pieces: page[:min(len(page), maxPieces)], where: map[string][]int{}, context: map[string]bool{}, heads: map[string]headTerms{}, names: map[string]bool{}}
+	e := &evidence{pieces: page[:min(len(page), maxPieces)], where: map[string][]int{}, context: map[string]bool{}, heads: map[string]headTerms{}, names: map[string]bool{}, versions: map[string][]string{}}
 	var flat strings.Builder
 	var initials []byte
 	for i, p := range e.pieces {
@@ -62,7 +66,15 @@ func newEvidence(head string, page []piece) *evidence {
 			e.where[term] = append(e.where[term], i)
 		}
 		e.terms = append(e.terms, terms)
-		e.figures = append(e.figures, figuresOf(text, tokens))
+		figures := figuresOf(text, tokens)
+		e.figures = append(e.figures, figures)
+		if i < lead {
+			for _, f := range figures {
+				if f.of != "" {
+					e.versions[f.of] = append(e.versions[f.of], f.text)
+				}
+			}
+		}
 		flat.WriteString(flatten(p.text) + " ")
 	}
 	head = plainDates(head)
@@ -176,6 +188,25 @@ func (e *evidence) windows(i int) [][2]int {
 	return out
 }
 
+// A related word counts kinShare of the word itself, in claims of kinFrom words and
+// more: of a short one nothing else may be left.
+const (
+	kinShare = 0.6
+	kinFrom  = 5
+)
+
+// anyIn reports whether one of the terms stands in a place.
+func (e *evidence) anyIn(terms []string, from, to int) bool {
+	return slices.ContainsFunc(terms, func(term string) bool {
+		for i := from; i <= to; i++ {
+			if e.terms[i][term] {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // weigh measures one place.
 func (e *evidence) weigh(claim claimTerms, from, to int) support {
 	s := support{from: from, to: to, found: map[string]bool{}, figures: make([]bool, len(claim.figures))}
@@ -193,10 +224,17 @@ func (e *evidence) weigh(claim claimTerms, from, to int) support {
 		if hit {
 			got += w
 			s.found[term] = true
+		} else if len(claim.weights) >= kinFrom && e.anyIn(claim.kin[term], from, to) {
+			got += w * kinShare
+		}
+	}
+	for _, f := range claim.counted {
+		if e.holds(f, s) {
+			got += countWeight
 		}
 	}
 	for k, f := range claim.figures {
-		s.figures[k] = f.in(e.ctxFigs)
+		s.figures[k] = f.in(e.ctxFigs) || f.of != "" && slices.Contains(e.versions[f.of], f.text)
 		for i := from; i <= to && !s.figures[k]; i++ {
 			s.figures[k] = f.in(e.figures[i])
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 )
 
 // figure is a number of a text in a comparable form.
@@ -17,8 +18,12 @@ type figure struct {
 	value  float64 // NaN for versions such as 1.26.8
 	unit   unit    // what it counts, when that is a known unit
 	counts string  // the word that follows, when it is no known unit: "nodes"
+	per    string  // "six times a day": the unit of time, as a term
 	about  bool    // "about", "nearly", "over": rounding is allowed
 	word   bool    // written as a word
+	of     string  // the name before it, as a term: "Python 3.12"
+	first  int     // tokens that it stands on
+	last   int
 }
 
 // unit is a unit of measure in one spelling; size turns its figure into that of
@@ -102,33 +107,193 @@ func plainDates(s string) string {
 // figuresOf reads the figures of a tokenised text.
 func figuresOf(text string, tokens []token) []figure {
 	var out []figure
-	for i, t := range tokens {
-		f := figure{raw: t.raw}
-		switch {
-		case t.digit:
-			f.text, f.value = number(t.raw)
-		case i > 0 && tokens[i-1].digit:
-			continue // a word of number after a figure is its scale
-		default:
-			value, ok := numberWords()[t.term]
-			if !ok {
-				value, ok = numberWords()[strings.ToLower(t.raw)]
-			}
-			if !ok {
-				continue
-			}
-			f.value, f.word = value, true
-			f.text = strconv.FormatFloat(value, 'f', -1, 64)
+	for i := 0; i < len(tokens); i++ {
+		f, ok := figureAt(text, tokens, i)
+		if !ok {
+			continue
 		}
-		f.measure(text, tokens, i)
+		if i > 0 && tokens[i-1].content() && unicode.IsUpper(firstRune(tokens[i-1].raw)) && !months[strings.ToLower(tokens[i-1].raw)] && near(text, tokens, i-1) {
+			f.of = tokens[i-1].term
+		}
+		if n := len(out) - 1; n >= 0 && out[n].continues(f, text, tokens) {
+			f = out[n].plus(f, text, tokens)
+			out = out[:n]
+		}
 		out = append(out, f)
+		i = f.last
 	}
 	return out
 }
 
-// measure reads scale, unit and hedge around the figure at index i.
-func (f *figure) measure(text string, tokens []token, i int) {
-	end := tokens[i].start + len(tokens[i].raw)
+// continues reports whether o is the smaller part of a duration that f begins:
+// "1 hour 25 minutes", "2 h and 5 min".
+func (f figure) continues(o figure, text string, tokens []token) bool {
+	if f.unit.size < 60 || o.unit.size < 1 || o.unit.size >= f.unit.size {
+		return false
+	}
+	between := strings.Fields(text[tokens[f.last].start+len(tokens[f.last].raw) : tokens[o.first].start])
+	return len(between) == 1 && unitsBySpelling()[strings.ToLower(between[0])] == f.unit ||
+		len(between) == 2 && unitsBySpelling()[strings.ToLower(between[0])] == f.unit && between[1] == "and"
+}
+
+// plus is both parts as one figure, in seconds.
+func (f figure) plus(o figure, text string, tokens []token) figure {
+	f.value = f.value*f.unit.size + o.value*o.unit.size
+	f.unit = unitsBySpelling()["s"]
+	f.text = strconv.FormatFloat(f.value, 'f', -1, 64)
+	f.last, f.per = o.last, o.per
+	f.raw = text[tokens[f.first].start : tokens[o.last].start+len(tokens[o.last].raw)]
+	return f
+}
+
+// figureAt reads the figure that begins at token i.
+func figureAt(text string, tokens []token, i int) (f figure, ok bool) {
+	f = figure{first: i, last: i}
+	if value, last := fraction(text, tokens, i); last >= i {
+		f.value, f.last, f.word, f.about = value*100, last, true, true
+		f.unit = unitsBySpelling()["%"]
+		if u, at := unitOfPart(tokens, last); at > last {
+			f.value, f.last, f.unit, f.about = value, at, u, false
+		}
+		f.raw = text[tokens[i].start : tokens[f.last].start+len(tokens[f.last].raw)]
+		f.text = strconv.FormatFloat(f.value, 'f', -1, 64)
+		return f, true
+	}
+	switch {
+	case tokens[i].digit:
+		f.raw = tokens[i].raw
+		f.text, f.value = number(f.raw)
+	case i > 0 && tokens[i-1].digit:
+		return f, false // a word of number after a figure is its scale
+	default:
+		f.value, f.last = wordedNumber(text, tokens, i)
+		if f.last < i {
+			return f, false
+		}
+		f.word = true
+		f.raw = text[tokens[i].start : tokens[f.last].start+len(tokens[f.last].raw)]
+		f.text = strconv.FormatFloat(f.value, 'f', -1, 64)
+	}
+	f.measure(text, tokens)
+	return f, true
+}
+
+// wordedNumber reads a number in words that begins at token i: "forty-one", "two
+// hundred and six", "three dozen", "twice". last is its last token, below i when
+// there is none.
+func wordedNumber(text string, tokens []token, i int) (value float64, last int) {
+	last = i - 1
+	switch strings.ToLower(tokens[i].raw) {
+	case "twice":
+		return 2, i
+	case "once":
+		if perWhat(tokens, i) == "" {
+			return 0, last // as soon as, formerly
+		}
+		return 1, i
+	}
+	room := 1e9 // what may still be added: one below a ten, 99 below a hundred
+	for k := i; k < len(tokens); k++ {
+		if k > i && !near(text, tokens, k-1) {
+			break
+		}
+		word := strings.ToLower(tokens[k].raw)
+		if word == "and" && last >= i && room == 100 {
+			continue
+		}
+		n, ok := numberWords()[word]
+		switch {
+		case !ok:
+			return value, last
+		case n == 100 || n == 12 && word == "dozen":
+			value, room = max(value, 1)*n, n
+		case n < room:
+			value += n
+			room = 1
+			if n >= 20 {
+				room = 10
+			}
+		default:
+			return value, last
+		}
+		last = k
+	}
+	return value, last
+}
+
+var fractions = map[string]float64{"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10}
+
+// fraction reads "half", "a fifth of", "two thirds" at token i; last is below i when
+// there is none. The first half, half-time and a third attempt are none.
+func fraction(text string, tokens []token, i int) (value float64, last int) {
+	word := func(k int) string {
+		if k < 0 || k >= len(tokens) {
+			return ""
+		}
+		return strings.ToLower(tokens[k].raw)
+	}
+	hyphen := func(k int) bool {
+		end := tokens[k].start + len(tokens[k].raw)
+		return k > 0 && text[tokens[k].start-1] == '-' || end < len(text) && text[end] == '-'
+	}
+	if word(i) == "half" {
+		switch word(i - 1) {
+		case "first", "second", "other", "last", "latter", "each":
+			return 0, i - 1
+		case "a":
+			if word(i-2) == "and" { // a year and a half
+				return 0, i - 1
+			}
+		}
+		if hyphen(i) {
+			return 0, i - 1
+		}
+		return 0.5, i
+	}
+	count, end := 1.0, i
+	switch w := word(i); {
+	case tokens[i].digit:
+		return 0, i - 1
+	case w == "a" || w == "an":
+	default:
+		if count, end = wordedNumber(text, tokens, i); end < i {
+			return 0, i - 1
+		}
+	}
+	by, plural := word(end+1), false
+	if fractions[by] == 0 {
+		by, plural = strings.TrimSuffix(by, "s"), true
+	}
+	of := fractions[by]
+	if of == 0 || !near(text, tokens, end) && !strings.Contains(text[tokens[end].start:tokens[end+1].start], "-") {
+		return 0, i - 1
+	}
+	if count == 1 && (plural || word(end+2) != "of") || count > 1 && !plural && by != "halves" || count >= of {
+		return 0, i - 1
+	}
+	return count / of, end + 1
+}
+
+// unitOfPart reads the unit of "half an hour" and "a quarter of an hour", and where
+// it stands.
+func unitOfPart(tokens []token, last int) (u unit, at int) {
+	at = last + 1
+	if wordAt(tokens, at) == "of" {
+		at++
+	}
+	switch wordAt(tokens, at) {
+	case "a", "an":
+		if u := unitsBySpelling()[wordAt(tokens, at+1)]; u.size > 0 {
+			return u, at + 1
+		}
+	}
+	return unit{}, last
+}
+
+// measure reads scale, unit and hedge around the figure.
+func (f *figure) measure(text string, tokens []token) {
+	first, last := f.first, f.last
+	end := tokens[last].start + len(tokens[last].raw)
 	if rest := strings.TrimLeft(text[end:], " \u00a0"); strings.HasPrefix(rest, "%") || strings.HasPrefix(rest, "€") || strings.HasPrefix(rest, "£") {
 		for _, symbol := range []string{"%", "€", "£"} {
 			if strings.HasPrefix(rest, symbol) {
@@ -137,13 +302,13 @@ func (f *figure) measure(text string, tokens []token, i int) {
 		}
 	}
 	for _, symbol := range []string{"$", "€", "£"} {
-		if strings.HasSuffix(strings.TrimRight(text[:tokens[i].start], " \u00a0"), symbol) {
+		if strings.HasSuffix(strings.TrimRight(text[:tokens[first].start], " \u00a0"), symbol) {
 			f.unit = unitsBySpelling()[symbol]
 		}
 	}
-	next := i + 1
+	next := last + 1
 	if next < len(tokens) {
-		if scale, ok := scales[strings.ToLower(tokens[next].raw)]; ok && near(text, tokens, i) {
+		if scale, ok := scales[strings.ToLower(tokens[next].raw)]; ok && near(text, tokens, last) {
 			f.value *= scale
 			next++
 		}
@@ -159,12 +324,30 @@ func (f *figure) measure(text string, tokens []token, i int) {
 			f.counts = word.term
 		}
 	}
-	if i > 0 && aboutWords[strings.ToLower(tokens[i-1].raw)] {
+	f.per = perWhat(tokens, last)
+	if first > 0 && aboutWords[strings.ToLower(tokens[first-1].raw)] {
 		f.about = true
 	}
-	if before := strings.TrimRight(text[:tokens[i].start], " "); strings.HasSuffix(before, "~") || strings.HasSuffix(before, "≈") {
+	if before := strings.TrimRight(text[:tokens[first].start], " "); strings.HasSuffix(before, "~") || strings.HasSuffix(before, "≈") {
 		f.about = true
 	}
+}
+
+// perWhat reads the unit of time of a rate, "a day" in "six times a day", within
+// the three words after the figure; "" when there is none.
+func perWhat(tokens []token, last int) string {
+	for k := last + 1; k < min(last+4, len(tokens)-1); k++ {
+		switch strings.ToLower(tokens[k].raw) {
+		case "a", "an", "per", "each", "every":
+			if unit := unitsBySpelling()[strings.ToLower(tokens[k+1].raw)]; unit.size > 0 || unit.name == "month" || unit.name == "year" {
+				return tokens[k+1].term
+			}
+		}
+		if tokens[k].digit {
+			break
+		}
+	}
+	return ""
 }
 
 // near reports whether only a space or a hyphen stands after token i.

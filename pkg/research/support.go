@@ -1,7 +1,6 @@
 package research
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -15,6 +14,7 @@ type support struct {
 	found   map[string]bool // terms of the claim found there
 	figures []bool          // of the claim's figures
 	why     string          // what is missing
+	against bool            // the place says something else about the same thing
 }
 
 // in looks the claim up on one page.
@@ -39,6 +39,10 @@ func (c *checker) in(claim claimTerms, page *evidence) support {
 	}
 	best.score = best.share
 	best.why = c.missing(claim, page, best)
+	if best.why == "" && best.from >= 0 {
+		best.why = page.contradicts(claim, best)
+		best.against = best.why != ""
+	}
 	if best.why != "" {
 		best.score = 0
 	}
@@ -53,7 +57,10 @@ func (c *checker) missing(claim claimTerms, page *evidence, best support) string
 		}
 	}
 	for _, f := range claim.counted {
-		if f.counts != "" && f.value > 2 && len(page.where[f.counts]) > 0 && !page.holds(f, best) {
+		if page.holds(f, best) {
+			continue
+		}
+		if f.counts != "" && f.value > 2 && len(page.where[f.counts]) > 0 || f.per != "" && page.otherRate(f, best) {
 			return "no " + f.raw + " there"
 		}
 	}
@@ -72,10 +79,10 @@ func (c *checker) missing(claim claimTerms, page *evidence, best support) string
 			return t.raw + " is not mentioned there"
 		}
 	}
-	if best.from >= 0 {
-		return page.contradicts(claim, best)
+	if best.from < 0 {
+		return "nothing about it there"
 	}
-	return "nothing about it there"
+	return ""
 }
 
 // hasCode looks for a code span as it stands, else for each of its words: a
@@ -96,6 +103,16 @@ func (e *evidence) hasCode(span string) bool {
 func (e *evidence) holds(f figure, place support) bool {
 	for i := max(place.from, 0); i <= place.to && i < len(e.figures); i++ {
 		if f.in(e.figures[i]) || f.in(e.heads[e.pieces[i].heading].figures) {
+			return true
+		}
+	}
+	return false
+}
+
+// otherRate reports whether the place gives a rate by the same unit of time.
+func (e *evidence) otherRate(f figure, place support) bool {
+	for i := max(place.from, 0); i <= place.to && i < len(e.figures); i++ {
+		if slices.ContainsFunc(e.figures[i], func(o figure) bool { return o.per == f.per }) {
 			return true
 		}
 	}
@@ -133,7 +150,7 @@ func (e *evidence) otherFigure(claim claimTerms, f figure, place support) bool {
 			}
 		}
 	}
-	return stands && own < 0.1*claim.total && other > own+0.25*claim.total
+	return stands && own < 0.4*other && other > own+0.25*claim.total
 }
 
 // rival reports whether a figure that the claim does not hold could stand for f.
@@ -171,72 +188,4 @@ func (e *evidence) spelledOut(t token) bool {
 		return false
 	}
 	return strings.Contains(e.short, strings.ToLower(t.raw))
-}
-
-// opposites are words of which a claim may not hold one where the page has the
-// other.
-var opposites = [][2]string{
-	{"enabled", "disabled"},
-	{"enable", "disable"},
-	{"increase", "decrease"},
-	{"increased", "decreased"},
-	{"minimum", "maximum"},
-	{"always", "never"},
-	{"allow", "deny"},
-	{"allowed", "forbidden"},
-	{"required", "optional"},
-	{"mandatory", "optional"},
-	{"true", "false"},
-	{"supported", "unsupported"},
-	{"higher", "lower"},
-	{"faster", "slower"},
-	{"larger", "smaller"},
-	{"synchronous", "asynchronous"},
-	{"mutable", "immutable"},
-	{"rise", "fall"},
-	{"rose", "fell"},
-	{"gain", "loss"},
-	{"north", "south"},
-	{"east", "west"},
-	{"ascending", "descending"},
-	{"inclusive", "exclusive"},
-	{"signed", "unsigned"},
-}
-
-// contradicts compares a claim with the place that shares nearly all its words:
-// there a different "not" or an opposite changes the meaning.
-func (e *evidence) contradicts(claim claimTerms, best support) string {
-	if best.share < 0.7 || best.from != best.to || e.pieces[best.from].kind == codePiece {
-		return ""
-	}
-	place := tokenize(e.pieces[best.from].text)
-	mine := tokenize(claim.text)
-	has := func(tokens []token, word string) bool {
-		return slices.ContainsFunc(tokens, func(t token) bool { return strings.EqualFold(t.raw, word) })
-	}
-	for _, pair := range opposites {
-		for _, p := range [][2]string{pair, {pair[1], pair[0]}} {
-			if has(mine, p[0]) && !has(mine, p[1]) && has(place, p[1]) && !has(place, p[0]) {
-				return fmt.Sprintf("it says %q there, not %q", p[1], p[0])
-			}
-		}
-	}
-	there := negated(place)
-	if claim.negated != there && (claim.negated || contentCount(place) <= len(claim.weights)+len(claim.figures)+3) {
-		if claim.negated {
-			return "it says the opposite there: no negation"
-		}
-		return "it says the opposite there: negated"
-	}
-	return ""
-}
-
-func contentCount(tokens []token) int {
-	n := 0
-	for _, t := range tokens {
-		if t.content() {
-			n++
-		}
-	}
-	return n
 }

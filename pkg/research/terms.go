@@ -135,7 +135,9 @@ const irregularForms = `keep:kept write:wrote,written take:took,taken run:ran bu
 	fall:fell,fallen grow:grew,grown begin:began,begun choose:chose,chosen draw:drew,drawn give:gave,given know:knew,known lead:led meet:met pay:paid see:saw,seen
 	sell:sold show:shown spend:spent stand:stood tell:told think:thought win:won buy:bought bring:brought catch:caught come:came go:went,gone become:became
 	break:broke,broken speak:spoke,spoken drive:drove,driven freeze:froze,frozen hide:hid,hidden mean:meant rebuild:rebuilt swear:sworn teach:taught
-	throw:threw,thrown wear:wore,worn child:children person:people man:men woman:women index:indices datum:data
+	throw:threw,thrown wear:wore,worn shrink:shrank,shrunk sink:sank,sunk feed:fed fight:fought seek:sought sleep:slept feel:felt deal:dealt dig:dug
+	hang:hung stick:stuck strike:struck bind:bound steal:stole,stolen wake:woke ride:rode,ridden shoot:shot sit:sat beat:beaten eat:ate,eaten
+	forget:forgot,forgotten hear:heard lend:lent bear:borne fly:flew,flown swim:swam sing:sang spin:spun shine:shone lay:laid bite:bit,bitten child:children person:people man:men woman:women index:indices datum:data
 	january:jan february:feb march:mar april:apr june:jun july:jul august:aug september:sep,sept october:oct november:nov december:dec`
 
 // synonyms joins words that writers of summaries swap for one another.
