@@ -99,7 +99,7 @@ func (c *checker) read(text string) claimTerms {
 		switch {
 		case f.in(c.asked):
 			continue
-		case f.word && f.unit.name == "":
+		case f.word && (f.unit.name == "" || f.unit.name == "%"):
 			claim.counted = append(claim.counted, f) // "three ways" may be counted by the writer
 			continue
 		}

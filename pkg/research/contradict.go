@@ -11,11 +11,13 @@ import (
 // What must be shared before two statements are taken to speak of the same thing:
 // of the claim's weight, without the word that differs.
 const (
-	sameThing  = 0.6  // for an opposite
-	sameClause = 0.55 // for a negation on the page
-	onlyDenied = 0.4  // what may stand in clauses with a negation only
-	sameDenied = 0.85 // for one of the writer, who often denies what the page says in other words
-	sameOrder  = 0.9  // for an exchange, which keeps all words
+	sameThing     = 0.6  // for an opposite
+	sameClause    = 0.55 // for a negation on the page
+	sameUniversal = 0.4  // for an exception
+	onlyDenied    = 0.33 // what may stand in clauses with a negation only
+	sameDenied    = 0.85 // for one of the writer, who often denies what the page says in other words
+	sameOrder     = 0.9  // for an exchange, which keeps all words
+	sameFigures   = 0.75 // for an exchange of figures
 )
 
 // comparison lays a claim beside the place that bears it out best. The checks on
@@ -39,7 +41,7 @@ func (e *evidence) contradicts(claim claimTerms, best support) string {
 	}
 	c.words = e.ownWords(claim, c.mine)
 	c.there = e.clausesOf(c.at, c.at)
-	for _, check := range []func(comparison) string{otherRow, otherName, exchanged, swapped, universal, excepted, withAndWithout, denied, undenied, turned} {
+	for _, check := range []func(comparison) string{otherRow, otherColumn, otherName, exchanged, swapped, universal, excepted, withAndWithout, denied, undenied, turned} {
 		if why := check(c); why != "" {
 			return why
 		}
@@ -128,6 +130,60 @@ func otherRow(c comparison) string {
 	return ""
 }
 
+// otherColumn finds that the claim names one column of the table and has a figure
+// of another.
+func otherColumn(c comparison) string {
+	row := c.page.pieces[c.at]
+	if row.kind != rowPiece || row.text == row.header {
+		return ""
+	}
+	heads, cells := cellsOf(row.header), cellsOf(row.text)
+	if len(heads) != len(cells) {
+		return ""
+	}
+	column := 0 // the only one after the label that the claim names
+	for i := 1; i < len(heads); i++ {
+		label := tokenize(heads[i])
+		if len(label) == 0 || !slices.ContainsFunc(label, token.content) || !c.says(label) {
+			continue
+		}
+		if column > 0 {
+			return ""
+		}
+		column = i
+	}
+	if column == 0 {
+		return ""
+	}
+	figures := func(i int) []figure { return figuresOf(cells[i], tokenize(cells[i])) }
+	for _, f := range c.claim.figures {
+		if f.in(figures(column)) || f.in(figures(0)) {
+			continue
+		}
+		for i := 1; i < len(cells); i++ {
+			if i != column && f.in(figures(i)) {
+				return fmt.Sprintf("%s stands in the column %s there", f.raw, strings.TrimSpace(heads[i]))
+			}
+		}
+	}
+	return ""
+}
+
+// cellsOf cuts a table row.
+func cellsOf(row string) []string {
+	return strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|")
+}
+
+// says reports whether the claim has all the tokens.
+func (c comparison) says(tokens []token) bool {
+	for _, t := range tokens {
+		if !slices.ContainsFunc(c.mine, func(m token) bool { return m.term == t.term }) {
+			return false
+		}
+	}
+	return true
+}
+
 // otherName finds a name or month of the claim in whose place the sentence has
 // another: "in May" for "in September", "to Corve" for "to Sellmere".
 func otherName(c comparison) string {
@@ -183,7 +239,7 @@ func slots(tokens []token) map[string]token {
 // the words of the place in another order, and in its order once the two are put
 // back. A passive, an opposite and two words that "and" joins have good reason.
 func exchanged(c comparison) string {
-	if c.place.share < sameOrder || len(clauses(c.claim.text)) > 1 {
+	if c.place.share < sameFigures || len(clauses(c.claim.text)) > 1 {
 		return ""
 	}
 	var theirs []token
@@ -215,7 +271,7 @@ func exchanged(c comparison) string {
 	for i := range here {
 		for k := i + 2; k < len(here); k++ { // next to each other they are a phrase that moved
 			a, b := here[i], here[k]
-			if a.term == b.term || a.digit != b.digit || joined(c.mine, a, b) || joined(theirs, a, b) {
+			if a.term == b.term || a.digit != b.digit || !a.digit && c.place.share < sameOrder || joined(c.mine, a, b) || joined(theirs, a, b) {
 				continue
 			}
 			changed := slices.Clone(here)
@@ -358,7 +414,7 @@ func universal(c comparison) string {
 	all := func(tokens []token) bool {
 		for i, t := range tokens {
 			switch strings.ToLower(t.raw) {
-			case "all", "always", "everyone", "everybody", "entirely":
+			case "all", "always", "any", "everyone", "everybody", "entirely":
 				return true
 			case "every":
 				next := wordAt(tokens, i+1)
@@ -371,13 +427,13 @@ func universal(c comparison) string {
 	}
 	some := []string{"most", "some", "many", "only", "few", "several", "half", "sometimes", "usually", "mostly", "partly", "often", "rarely"}
 	theirs, share := nearestClause(c.words, c.there)
-	if share < sameClause || !all(c.mine) || anyWord(c.mine, some...) {
+	if share < sameUniversal || !all(c.mine) || anyWord(c.mine, some...) {
 		return ""
 	}
 	if anyWord(c.mine, "except", "unless", "but", "apart", "other") {
 		return ""
 	}
-	if !all(theirs) && anyWord(theirs, some...) {
+	if share >= sameClause && !all(theirs) && anyWord(theirs, some...) {
 		return "it does not say all there"
 	}
 	if anyWord(slices.Concat(c.there...), "except", "unless") {
@@ -389,7 +445,7 @@ func universal(c comparison) string {
 // excepted finds that the claim says of the exception what the page says of the
 // rest.
 func excepted(c comparison) string {
-	if anyWord(c.mine, "except", "unless", "but", "apart", "other", "others", "not") {
+	if anyWord(c.mine, "except", "unless", "but", "apart", "other", "others", "not", "only", "all") {
 		return ""
 	}
 	for _, clause := range c.there {
@@ -427,6 +483,13 @@ func withAndWithout(c comparison) string {
 		}
 		return terms
 	}
+	for mine := range after(c.mine, "instead") {
+		for other := range after(theirs, "instead") {
+			if mine != other && !after(theirs, "instead")[mine] && slices.ContainsFunc(c.mine, func(t token) bool { return t.term == other }) {
+				return "it says the reverse there"
+			}
+		}
+	}
 	for _, pair := range [][2]string{{"with", "without"}, {"without", "with"}} {
 		for term := range after(c.mine, pair[0]) {
 			if after(theirs, pair[1])[term] && !after(theirs, pair[0])[term] {
@@ -447,7 +510,7 @@ func denied(c comparison) string {
 	for term, w := range c.words {
 		total += w
 		yes, no := false, false
-		for _, clause := range c.page.clausesOf(c.place.from, c.place.to) {
+		for _, clause := range parts(c.page.clausesOf(c.place.from, c.place.to)) {
 			if slices.ContainsFunc(clause, func(t token) bool { return t.term == term }) {
 				if negated(clause) && !impliesNot(clause) {
 					no = true
@@ -468,7 +531,7 @@ func denied(c comparison) string {
 
 // undenied finds that the claim denies something at a place that denies nothing.
 func undenied(c comparison) string {
-	if !negated(c.mine) || c.place.share >= sure+margin {
+	if !negated(c.mine) || c.place.share >= sure+margin || len(clauses(c.claim.text)) > 1 {
 		return "" // nearly all of it stands there, in other words
 	}
 	for _, clause := range c.page.clausesOf(c.place.from, c.place.to) {
@@ -492,6 +555,9 @@ func turned(c comparison) string {
 		if !flipped {
 			narrow, _ := nearestClause(words, fine)
 			pair, flipped = opposed(words, mine, narrow)
+		}
+		if part, s := nearestClause(words, fine); s >= sameClause {
+			theirs, share = part, s // "paid a third and had no say": the first part denies nothing
 		}
 		notMine, notTheirs := negated(mine), negated(theirs)
 		same := sameClause
@@ -565,7 +631,7 @@ func opposed(words map[string]float64, mine, theirs []token) (pair [2]string, ok
 	}
 	for _, p := range oppositeTerms() {
 		a, b := find(mine, p[0]), find(theirs, p[1])
-		if a < 0 || b < 0 || find(mine, p[1]) >= 0 || find(theirs, p[0]) >= 0 {
+		if a < 0 || b < 0 || find(mine, p[1]) >= 0 || slices.ContainsFunc(oppositeTerms(), func(o [2]string) bool { return o[1] == p[1] && find(theirs, o[0]) >= 0 }) {
 			continue
 		}
 		rest := maps.Clone(words)

@@ -42,6 +42,11 @@ func TestSmallChanges(t *testing.T) {
 		{"Replication is asynchronous unless the option is set.", "Replication is always asynchronous.", "exception"},
 		{"All locks were built of granite except the seven of the upper staircase.", "The seven of the upper staircase were built of granite.", "exception"},
 		{"All walks in the valley are marked in red.", "Every walk in the valley is marked in red.", ""},
+		{"You may take photographs everywhere except in the special exhibition.", "You may take photographs in any special exhibition.", "exception"},
+		{"Changed: files are compared by BLAKE instead of SHA.", "The tool now compares files by SHA instead of BLAKE.", "reverse"},
+		{"The millers' association paid a third of the costs and had no say in the design.", "A third of the costs was paid by the millers' association.", ""},
+		{"In the inner harbour petrol motors are forbidden and electric motors allowed.", "Petrol motors are allowed in the inner harbour.", `"forbidden"`},
+		{"The server refuses new messages below 5 % and accepts them again at 8 %.", "The server rejects new messages below 5 %.", ""},
 		// names and months
 		{"The next bulletin appears in May 2026.", "The next bulletin appears in September 2026.", "May"},
 		{"The next cup is held in Corve with eight teams.", "The next cup is held in Orrin with eight teams.", "Corve"},
@@ -86,6 +91,9 @@ func TestFiguresInWords(t *testing.T) {
 		{"about half of the staff", "50 % of the staff", true},
 		{"four fifths of the visits", "80 % of the visits", true},
 		{"a fifth of the size", "50 % of the size", false},
+		{"a million files", "1,000,000 files", true},
+		{"148 km²", "148 square kilometres", true},
+		{"148 km²", "148 km", false},
 		{"leaves twice a day", "2 departures a day", true},
 		{"twice a year", "once a year", false},
 	} {
@@ -98,6 +106,9 @@ func TestFiguresInWords(t *testing.T) {
 			t.Errorf("%q and %q: %v", tt.a, tt.b, got)
 		}
 	}
+	if got := plainDates("from 11:00 to 2 p.m. and 12 a.m., not 9:30 am"); got != "from 11 to 14 and 0, not 9:30" {
+		t.Errorf("times: %q", got)
+	}
 	for _, s := range []string{"the first half of the match", "a year and a half", "the third attempt", "once the limit is reached", "at half-time", "hundreds of them"} {
 		if got := read(s); len(got) > 0 {
 			t.Errorf("%q holds %v", s, slices.Collect(func(yield func(string) bool) {
@@ -105,6 +116,30 @@ func TestFiguresInWords(t *testing.T) {
 					yield(f.raw)
 				}
 			}))
+		}
+	}
+}
+
+// A table's figure belongs to its row and its column.
+func TestRowsAndColumns(t *testing.T) {
+	t.Parallel()
+	u := &url.URL{Scheme: "https", Host: "docs.example.org", Path: "/x"}
+	page, err := web.ReadBytes([]byte(`<html><title>x</title><body><article><h1>Data</h1><p>The motors of this series in a table of the most important values.</p><table>
+<tr><th>Value</th><th>Pelmar E2</th><th>Pelmar E4</th></tr><tr><td>Static thrust</td><td>420 N</td><td>760 N</td></tr><tr><td>Battery capacity</td><td>13 kWh</td><td>35 kWh</td></tr></table></article></body></html>`), "text/html", u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSource(page, web.Hit{})
+	s.n = 1
+	c := newChecker("", []*source{s})
+	for claim, stands := range map[string]bool{
+		"The Pelmar E4 has a static thrust of 760 N.":      true,
+		"The Pelmar E4 has a static thrust of 420 N.":      false,
+		"The Pelmar E4 has a battery capacity of 35 kWh.":  true,
+		"The Pelmar E4 has a battery capacity of 760 kWh.": false,
+	} {
+		if got := c.in(c.read(claim), s.evidence); (got.why == "") != stands {
+			t.Errorf("%s: %q", claim, got.why)
 		}
 	}
 }

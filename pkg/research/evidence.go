@@ -239,7 +239,7 @@ func (e *evidence) weigh(claim claimTerms, from, to int) support {
 			s.figures[k] = f.in(e.figures[i])
 		}
 		if !s.figures[k] {
-			s.figures[k] = f.in(heading.figures)
+			s.figures[k] = f.inHeading(heading.figures)
 		}
 		if s.figures[k] {
 			got += figureWeight

@@ -92,6 +92,7 @@ var dashVersion = sync.OnceValue(func() *regexp.Regexp {
 // plainDates writes dates of numbers as "7 March 2024", so that both spellings
 // of a date have the same words and figures.
 func plainDates(s string) string {
+	s = clockTimes(s)
 	if !strings.Contains(s, "-") {
 		return s
 	}
@@ -101,6 +102,34 @@ func plainDates(s string) string {
 			return t.Format("2 January 2006")
 		}
 		return m
+	})
+}
+
+var (
+	fullHour = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d{1,2}):00\b`) })
+	halfDay  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d{1,2})(:\d\d)? ?([ap])\.?m\b\.?`) })
+)
+
+// clockTimes writes times of day in one way: 11:00 as 11, 2 p.m. as 14.
+func clockTimes(s string) string {
+	if strings.Contains(s, ":00") {
+		s = fullHour().ReplaceAllString(s, "$1")
+	}
+	if !strings.Contains(s, "m") {
+		return s
+	}
+	return halfDay().ReplaceAllStringFunc(s, func(m string) string {
+		part := halfDay().FindStringSubmatch(m)
+		hour, _ := strconv.Atoi(part[1]) // two digits at most
+		switch {
+		case hour > 12:
+			return m
+		case part[3] == "p" && hour < 12:
+			hour += 12
+		case part[3] == "a" && hour == 12:
+			hour = 0
+		}
+		return strconv.Itoa(hour) + part[2]
 	})
 }
 
@@ -165,6 +194,8 @@ func figureAt(text string, tokens []token, i int) (f figure, ok bool) {
 		f.text, f.value = number(f.raw)
 	case i > 0 && tokens[i-1].digit:
 		return f, false // a word of number after a figure is its scale
+	case scales[wordAt(tokens, i+1)] > 1 && (wordAt(tokens, i) == "a" || wordAt(tokens, i) == "one") && near(text, tokens, i):
+		f.raw, f.value, f.word = tokens[i].raw, 1, true // a million
 	default:
 		f.value, f.last = wordedNumber(text, tokens, i)
 		if f.last < i {
@@ -313,8 +344,21 @@ func (f *figure) measure(text string, tokens []token) {
 			next++
 		}
 	}
+	power := ""
+	switch wordAt(tokens, next) {
+	case "square":
+		power, next = "²", next+1
+	case "cubic":
+		power, next = "³", next+1
+	}
 	if f.unit.name == "" && next < len(tokens) && near(text, tokens, next-1) {
 		f.unit = unitsBySpelling()[strings.ToLower(tokens[next].raw)]
+		if rest := text[tokens[next].start+len(tokens[next].raw):]; strings.HasPrefix(rest, "²") || strings.HasPrefix(rest, "³") {
+			power = rest[:2]
+		}
+		if f.unit.name != "" && power != "" {
+			f.unit = unit{name: f.unit.name + power}
+		}
 	}
 	if f.unit.name == "" && next < len(tokens) && near(text, tokens, next-1) && !tokens[next].digit {
 		switch word := tokens[next]; {
@@ -394,6 +438,12 @@ func number(raw string) (text string, value float64) {
 // thing, an equal measure in another unit, or a rounded one when it says so.
 func (f figure) in(others []figure) bool {
 	return slices.ContainsFunc(others, f.equals)
+}
+
+// inHeading reports whether the figure stands among those of a heading. The number
+// of a chapter measures nothing.
+func (f figure) inHeading(others []figure) bool {
+	return slices.ContainsFunc(others, func(o figure) bool { return (f.unit.name == "" || o.unit.name != "") && f.equals(o) })
 }
 
 func (f figure) equals(o figure) bool {

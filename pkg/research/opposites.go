@@ -72,7 +72,7 @@ var negations = wordSet(`not never no cannot none neither nor without isn't aren
 // notWords deny without a "not": where one side has such a word, a missing "not"
 // says nothing.
 var notWords = wordSet(`lack fail refuse reject deny forbid prohibit prevent avoid exclude except only unless miss absent optional
-	unnecessary empty zero ignore skip few hardly rarely unable impossible instead rather otherwise but disable remove unlike yet until beyond`)
+	unnecessary empty zero ignore skip few hardly rarely unable impossible instead rather otherwise but disable remove unlike yet until beyond wait`)
 
 // wordSet is a set of terms.
 func wordSet(list string) func() map[string]bool {

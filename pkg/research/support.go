@@ -60,6 +60,12 @@ func (c *checker) missing(claim claimTerms, page *evidence, best support) string
 		if page.holds(f, best) {
 			continue
 		}
+		if f.unit.name == "%" {
+			if page.otherShare(f, best) {
+				return "no " + f.raw + " there"
+			}
+			continue // a writer computes shares
+		}
 		if f.counts != "" && f.value > 2 && len(page.where[f.counts]) > 0 || f.per != "" && page.otherRate(f, best) {
 			return "no " + f.raw + " there"
 		}
@@ -102,7 +108,17 @@ func (e *evidence) hasCode(span string) bool {
 // holds reports whether a figure stands in a place or in the heading above it.
 func (e *evidence) holds(f figure, place support) bool {
 	for i := max(place.from, 0); i <= place.to && i < len(e.figures); i++ {
-		if f.in(e.figures[i]) || f.in(e.heads[e.pieces[i].heading].figures) {
+		if f.in(e.figures[i]) || f.inHeading(e.heads[e.pieces[i].heading].figures) {
+			return true
+		}
+	}
+	return false
+}
+
+// otherShare reports whether the place gives a share, in percent or as a fraction.
+func (e *evidence) otherShare(f figure, place support) bool {
+	for i := max(place.from, 0); i <= place.to && i < len(e.figures); i++ {
+		if slices.ContainsFunc(e.figures[i], func(o figure) bool { return o.unit.name == f.unit.name }) {
 			return true
 		}
 	}

@@ -137,7 +137,7 @@ const irregularForms = `keep:kept write:wrote,written take:took,taken run:ran bu
 	break:broke,broken speak:spoke,spoken drive:drove,driven freeze:froze,frozen hide:hid,hidden mean:meant rebuild:rebuilt swear:sworn teach:taught
 	throw:threw,thrown wear:wore,worn shrink:shrank,shrunk sink:sank,sunk feed:fed fight:fought seek:sought sleep:slept feel:felt deal:dealt dig:dug
 	hang:hung stick:stuck strike:struck bind:bound steal:stole,stolen wake:woke ride:rode,ridden shoot:shot sit:sat beat:beaten eat:ate,eaten
-	forget:forgot,forgotten hear:heard lend:lent bear:borne fly:flew,flown swim:swam sing:sang spin:spun shine:shone lay:laid bite:bit,bitten child:children person:people man:men woman:women index:indices datum:data
+	forget:forgot,forgotten hear:heard lend:lent bear:borne fly:flew,flown swim:swam sing:sang forbid:forbade,forbidden spin:spun shine:shone lay:laid bite:bit,bitten child:children person:people man:men woman:women index:indices datum:data
 	january:jan february:feb march:mar april:apr june:jun july:jul august:aug september:sep,sept october:oct november:nov december:dec`
 
 // synonyms joins words that writers of summaries swap for one another.
