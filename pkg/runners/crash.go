@@ -2,10 +2,25 @@ package runners
 
 import "strings"
 
+// logGoesOn is how many lines after a crash show that a text, of which neither
+// command nor exit code is known, is a log and not the output of what died.
+const logGoesOn = 50
+
 // crashed sets the state of a program that died; at is the last line of the
 // trace. With exit code 0 a trace in the middle of the text is a log entry that
-// proves nothing, one at the end means that the code was lost on the way.
+// proves nothing, one at the end means that the code was lost on the way. In a log
+// file it is an entry too: who writes on has not died.
 func (f *finding) crashed(t *Text, at int) {
+	if _, known := t.Exit(); !known && t.Hint.Command == "" && !t.ExitBad() && t.Len()-at > logGoesOn {
+		if f.State == "" {
+			f.State = StateUnknown
+		}
+		const note = "a crash stands in the text, which goes on after it"
+		if n := len(f.Notes); n == 0 || f.Notes[n-1] != note {
+			f.note(note)
+		}
+		return
+	}
 	if t.ExitOK() {
 		rest := 0
 		for i := at + 1; i < t.Len() && rest <= 2; i++ {

@@ -54,8 +54,12 @@ func nativeCrashParser() parser {
 			return match{}
 		},
 		parse: func(t *Text, f *finding) {
+			last := 0
 			for i, l := range t.lines {
 				x, strong, ok := nativeDeath(t, l)
+				if ok {
+					last = i
+				}
 				if !ok || !strong && len(f.Failures) > 0 {
 					continue
 				}
@@ -64,7 +68,7 @@ func nativeCrashParser() parser {
 				}
 				f.fail(x)
 			}
-			f.worse(StateDidNotFinish)
+			f.crashed(t, last)
 		},
 	}
 }

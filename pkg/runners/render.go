@@ -100,6 +100,9 @@ func failureLine(id, file string, line int, message string, left *int, limit int
 	}
 	*left--
 	text := strings.TrimSpace(shorten(message, limit))
+	if id == "" && file == "" {
+		return s + strings.ReplaceAll(text, "\n", "\n  ")
+	}
 	return s + ": " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 

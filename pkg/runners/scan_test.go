@@ -95,3 +95,26 @@ func BenchmarkParsePlainLog(b *testing.B) {
 		Parse(data, Hint{})
 	}
 }
+
+// A log that goes on after a crash was not written by what died: nothing is said
+// of its end. A short text, or one with a command, is a run.
+func TestLogGoesOnAfterACrash(t *testing.T) {
+	t.Parallel()
+	crash := "Out of memory: Killed process 4211 (java) total-vm:9120044kB\n"
+	lines := strings.Repeat("kernel: wlp3s0: associated\n", 60)
+	exit := 1
+	for _, tt := range []struct {
+		name, text string
+		hint       Hint
+		want       State
+	}{
+		{"log", crash + lines, Hint{}, StateUnknown},
+		{"end of a log", lines + crash, Hint{}, StateDidNotFinish},
+		{"command", crash + lines, Hint{Command: "./serve", Exit: &exit}, StateDidNotFinish},
+		{"python", "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    f()\nValueError: x\n" + lines, Hint{}, StateUnknown},
+	} {
+		if got := Parse([]byte(tt.text), tt.hint); got.State != tt.want {
+			t.Errorf("%s: %s", tt.name, got.State)
+		}
+	}
+}
