@@ -41,6 +41,21 @@ func TestResearchSetChecks(t *testing.T) {
 	}
 }
 
+// The sets whose statements are rephrased freely, and whose false ones differ by little.
+func TestResearchSetsChecked(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"set-1", "set-2", "set-3", "set-4"} {
+		rep, err := ResearchSet(t.Context(), researchGround(t), filepath.Join(researchDir, name), ResearchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		precision, recall := rep.Precision()
+		if len(rep.Checked) < 120 || precision < 67 || recall < 75 {
+			t.Errorf("%s: %d checked, precision %.0f, recall %.0f", name, len(rep.Checked), precision, recall)
+		}
+	}
+}
+
 // A scripted server in the model's place: right and wrongly cited answers are told apart, the log is gone on with.
 func TestResearchSetAsks(t *testing.T) {
 	t.Parallel()
