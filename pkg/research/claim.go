@@ -77,8 +77,8 @@ func (c *checker) read(text string) claimTerms {
 		}
 		isName := !measureWord(t) && (t.name || unicode.IsUpper(firstRune(t.raw)) && (c.names[t.term] || i > 0 && !startsSentence(text, t.start)))
 		switch {
-		case isName && c.question[t.term]:
-			// A page may call the thing by another name, so this is no must.
+		case isName && c.question[t.term] && c.df[t.term] == 0:
+			// The pages call the thing by another name, so this is no must.
 		case isName:
 			w *= 1.3
 			claim.names = append(claim.names, t)
