@@ -96,6 +96,40 @@ func TestKeyOfAnUnknownHost(t *testing.T) {
 	}
 }
 
+// A key in a hand-written file cannot be left behind, so its endpoint is not moved.
+func TestHandWrittenKeyHoldsTheAddress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.user("endpoints: {gpu: {api_key: sk-0123456789}}\n")
+	w.set("", "endpoints.gpu.base_url", "http://gpu.lan:8000")
+	before := w.read(w.home, "config.local.yaml")
+	move := []config.Change{{Key: "endpoints.gpu.base_url", Value: "http://evil.example"}}
+	_, err := config.Apply(t.Context(), w.opts, "", move)
+	if err == nil || !strings.Contains(err.Error(), "endpoints.gpu.api_key in "+w.home) || strings.Contains(err.Error(), "sk-") {
+		t.Errorf("%v", err)
+	}
+	if e, _ := w.load().Endpoint("gpu"); e.BaseURL != "http://gpu.lan:8000" || w.read(w.home, "config.local.yaml") != before {
+		t.Errorf("%+v", e)
+	}
+	w.set("", "endpoints.gpu.base_url", "http://gpu.lan:9000")
+	if _, err := config.Apply(t.Context(), w.opts, "", append(move, config.Change{Key: "endpoints.gpu.api_key", Value: "sk-new9876543"})); err != nil {
+		t.Errorf("with a key of its own: %v", err)
+	}
+	// Beside its own address the key is where it belongs, wherever the sidecar points.
+	w = newWorld(t)
+	w.user("endpoints: {gpu: {base_url: 'http://gpu.lan', api_key: sk-0123456789}}\n")
+	w.set("", "endpoints.gpu.base_url", "http://evil.example")
+	if e, _ := w.load().Endpoint("gpu"); e.APIKey != "" {
+		t.Errorf("%+v", e)
+	}
+	if _, err := config.Apply(t.Context(), w.opts, "", []config.Change{{Key: "endpoints.gpu.base_url", Unset: true}}); err != nil {
+		t.Error(err)
+	}
+	if e, _ := w.load().Endpoint("gpu"); e.BaseURL != "http://gpu.lan" || e.APIKey.Reveal() != "sk-0123456789" {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestVariableMovesAnEndpoint(t *testing.T) {
 	t.Parallel()
 	const hand = "endpoints: {gpu: {base_url: 'http://gpu.lan:8000', api_key: sk-0123456789, headers: {X: y}}}\n"

@@ -411,7 +411,9 @@ func write(ctx context.Context, opts Options, scope Scope, edits []edit) (Applie
 	if err != nil {
 		return Applied{}, err
 	}
-	out.Warnings = side.leave(before, after, known, edits)
+	if out.Warnings, err = side.leave(lay, moved(before, after, known), edits); err != nil {
+		return Applied{}, err
+	}
 	if len(out.Keys) > 0 {
 		data, err := side.save()
 		if err != nil {
