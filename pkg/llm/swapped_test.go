@@ -69,7 +69,7 @@ func TestSwappedModelIsVisible(t *testing.T) {
 	t.Parallel()
 	first := llmtest.NewLlamaServer(t, llmtest.Config{Models: served("org/Qwen3.8-27B")})
 	second := llmtest.NewLlamaServer(t, llmtest.Config{Models: served("qwen2.5-coder-0.5b.gguf")})
-	e, swap := onePort(t, first, second)
+	e, swap := onePort(t, first.URL, second.URL)
 	r := registry(t, e)
 	c := choose(t, r, Want{Model: "org/Qwen3.8-27B"})
 	if a := chat(t, r, Request{Choice: c}); a.Model != "org/Qwen3.8-27B" || a.Note != "" {
@@ -124,7 +124,7 @@ func TestSwappedNameIsTame(t *testing.T) {
 	t.Parallel()
 	first := llmtest.NewLlamaServer(t, llmtest.Config{Models: served("a")})
 	second := llmtest.NewLlamaServer(t, llmtest.Config{Models: served("b")})
-	e, swap := onePort(t, first, second)
+	e, swap := onePort(t, first.URL, second.URL)
 	r := registry(t, e)
 	c := choose(t, r, Want{})
 	swap()
@@ -136,11 +136,11 @@ func TestSwappedNameIsTame(t *testing.T) {
 }
 
 // onePort puts two servers behind one address; swap changes from the first to the second.
-func onePort(t *testing.T, first, second *llmtest.Server) (e Endpoint, swap func()) {
+func onePort(t *testing.T, first, second string) (e Endpoint, swap func()) {
 	t.Helper()
 	var now atomic.Pointer[url.URL]
-	at := func(s *llmtest.Server) {
-		u, err := url.Parse(s.URL)
+	at := func(s string) {
+		u, err := url.Parse(s)
 		if err != nil {
 			t.Fatal(err)
 		}
