@@ -86,7 +86,7 @@ func (a *app) runSetup(ctx context.Context, o *setupOptions) error {
 		return a.printJSON(map[string]any{"found": facts, "choose": howToChoose()})
 	}
 	if o.searxng != "" && o.searxng != none {
-		if f := doctor.SearXNG(ctx, o.searxng, headersOf(cfg)); f.Status == doctor.Fail {
+		if f := doctor.SearXNG(ctx, o.searxng, cfg.Research.SearchHeaders(o.searxng)); f.Status == doctor.Fail {
 			return &exitError{exitBackend, fmt.Errorf("setup: --searxng is not set: %s: %s; `legwork configure --set research.searxng_url=%s` sets it untried", f.Text, f.Fix, o.searxng)}
 		}
 	}
@@ -201,14 +201,6 @@ func howToChoose() []string {
 	}
 	return append(out, "--auto-use LIST", "--searxng URL", "--import FILE", "--snippet user|project", "--remove-snippet",
 		"none takes a choice back; without --yes the changes are only shown; ask the user before --yes")
-}
-
-func headersOf(cfg *config.Config) map[string]string {
-	out := map[string]string{}
-	for name, value := range cfg.Research.SearxngHeaders {
-		out[name] = value.Reveal()
-	}
-	return out
 }
 
 // unserved warns of models that were chosen and that nobody serves now. They may be started later, so that is no error.

@@ -331,7 +331,7 @@ func (a *app) askSearch(ctx context.Context, d *dialog, cfg *config.Config, _ *s
 			c.Settings = append(c.Settings, config.Change{Key: "research.searxng_url", Unset: true})
 			return nil
 		}
-		found := doctor.SearXNG(ctx, text, headersOf(cfg))
+		found := doctor.SearXNG(ctx, text, cfg.Research.SearchHeaders(text))
 		d.say("%s: %s", found.Status, found.Text)
 		if found.Status == doctor.Fail {
 			d.say("  → %s", found.Fix)

@@ -54,7 +54,7 @@ type Config struct {
 // Endpoint is one server or gateway. What it serves is probed, not configured.
 type Endpoint struct {
 	Name        string            `json:"name"`
-	BaseURL     string            `cfg:"base_url" kind:"url" doc:"root of the server, with or without /v1"`
+	BaseURL     string            `cfg:"base_url" kind:"url" creds:"api_key,api_key_env,headers,env" doc:"root of the server, with or without /v1"`
 	Backend     string            `cfg:"backend" kind:"backend" default:"auto" doc:"llama.cpp, vllm, ollama, lmstudio, openai, anthropic or auto (probed)"`
 	Host        string            `cfg:"host" doc:"machine the server runs on, for messages to you"`
 	Notes       string            `cfg:"notes" doc:"free text shown with the endpoint"`
@@ -116,9 +116,9 @@ type Research struct {
 	Model      string `cfg:"model" tune:"yes" doc:"model of research; empty = defaults.model"`
 	Sources    int    `cfg:"sources" default:"5" min:"1" max:"20" tune:"yes" doc:"pages read for a question"`
 	Rounds     int    `cfg:"rounds" default:"2" min:"1" max:"10" tune:"yes" doc:"rounds of searching"`
-	SearxngURL string `cfg:"searxng_url" kind:"urls" doc:"SearXNG instance to search with; several, by commas, are tried in order"`
-	// SearxngHeaders are for a proxy in front of SearXNG that wants a password.
-	SearxngHeaders map[string]Secret `cfg:"searxng_headers" doc:"extra HTTP headers of a search"`
+	SearxngURL string `cfg:"searxng_url" kind:"urls" creds:"searxng_headers" doc:"SearXNG instance to search with; several, by commas, are tried in order"`
+	// SearxngHeaders are for a proxy in front of SearXNG that wants a password. See SearchHeaders.
+	SearxngHeaders map[string]Secret `cfg:"searxng_headers" doc:"extra HTTP headers of a search, for the host of the first address only"`
 	BraveAPIKey    Secret            `cfg:"brave_api_key" doc:"key of the Brave search API"`
 	TavilyAPIKey   Secret            `cfg:"tavily_api_key" doc:"key of the Tavily search API"`
 	PageTimeout    time.Duration     `cfg:"page_timeout" default:"15s" min:"100ms" max:"10m" tune:"yes" doc:"time limit of one page"`

@@ -29,18 +29,25 @@ func (m *merger) endpoints(n *yaml.Node) {
 			m.cfg.origins[path] = m.at(key)
 		}
 		e := &m.cfg.Endpoints[i]
-		url := m.schema.endpoint.byKey["base_url"]
+		root := reflect.ValueOf(e).Elem()
 		if v := deref(value); v.Kind == yaml.ScalarNode && v.Tag != "!!null" {
-			m.setBaseURL(e, url, path, v)
+			m.field(root, m.schema.endpoint.byKey["base_url"], path+".base_url", v)
 			return
 		}
-		// The address first: when it moves to another host, what an earlier layer wanted sent there is dropped
-		// before this layer adds its own.
-		if v := child(value, "base_url"); v != nil {
-			m.setBaseURL(e, url, path, v)
-		}
-		m.entry(reflect.ValueOf(e).Elem(), m.schema.endpoint, path, value, "base_url")
+		m.addresses(root, m.schema.endpoint, path, value)
+		m.entry(root, m.schema.endpoint, path, value)
 	})
+}
+
+// addresses merges the addresses in a mapping before its other fields: when one
+// moves to another host, what an earlier layer wanted sent there is dropped before
+// this layer adds its own.
+func (m *merger) addresses(root reflect.Value, g *group, path string, value *yaml.Node) {
+	for _, f := range g.fields {
+		if v := child(value, f.key); f.creds != nil && v != nil {
+			m.field(root, f, dotted(path, f.key), v)
+		}
+	}
 }
 
 func (m *merger) models(n *yaml.Node) {
@@ -69,53 +76,70 @@ func (m *merger) model(key, value *yaml.Node) {
 		i = len(m.cfg.Models) - 1
 		m.cfg.origins[path] = m.at(key)
 	}
-	m.entry(reflect.ValueOf(&m.cfg.Models[i]).Elem(), m.schema.model, path, value, "")
+	m.entry(reflect.ValueOf(&m.cfg.Models[i]).Elem(), m.schema.model, path, value)
 }
 
-// entry merges the fields of one endpoint or model; done names a field that is merged already.
-func (m *merger) entry(target reflect.Value, g *group, path string, value *yaml.Node, done string) {
+// entry merges the fields of one endpoint or model, but for addresses.
+func (m *merger) entry(target reflect.Value, g *group, path string, value *yaml.Node) {
 	m.mapping(path, value, func(k, v *yaml.Node) {
 		switch f := g.byKey[k.Value]; {
 		case f == nil:
 			m.unknown(path, k)
-		case f.key != done:
+		case f.creds == nil:
 			m.field(target, f, path+"."+f.key, v)
 		}
 	})
 }
 
-func (m *merger) setBaseURL(e *Endpoint, f *field, path string, v *yaml.Node) {
-	old := e.BaseURL
-	if !m.field(reflect.ValueOf(e).Elem(), f, path+".base_url", v) || old == "" || sameHost(old, e.BaseURL) {
-		return
-	}
-	if e.APIKey == "" && e.APIKeyEnv == "" && len(e.Headers) == 0 && len(e.Env) == 0 {
-		return
-	}
-	m.dropCredentials(e, path)
-	m.warn(path+".base_url", m.at(v), "moves the endpoint to another host, so api_key, headers and env of the earlier layers are not sent there; set them again beside it if they belong to the new host")
-}
-
-// dropCredentials forgets what must not travel to a host it was not meant for.
-func (m *merger) dropCredentials(e *Endpoint, path string) {
-	e.APIKey, e.APIKeyEnv, e.Headers, e.Env = "", "", nil, nil
-	for k := range m.cfg.origins {
-		for _, f := range []string{".api_key", ".api_key_env", ".headers", ".env"} {
-			if k == path+f || strings.HasPrefix(k, path+f+".") {
+// leave forgets what must not travel along when an address moves to another host.
+func (m *merger) leave(root reflect.Value, f *field, path, address string, o Origin) {
+	var left []string
+	for _, c := range f.creds {
+		target := root.FieldByIndex(c.index)
+		if target.IsZero() {
+			continue
+		}
+		target.SetZero()
+		left = append(left, c.key)
+		own := strings.TrimSuffix(path, f.key) + c.key
+		for k := range m.cfg.origins {
+			if k == own || strings.HasPrefix(k, own+".") {
 				delete(m.cfg.origins, k)
 			}
 		}
 	}
+	if left != nil && address != "" {
+		m.warn(path, o, "moves to another host, so %s of the earlier layers are not sent there; set them again beside it if they belong to the new host", strings.Join(left, ", "))
+	}
 }
 
-// sameHost is true when a credential meant for the first URL may be sent to the second.
+// sameHost is true when a credential meant for the first address may be sent to
+// the second. Of a list of addresses the first one counts.
 func sameHost(a, b string) bool {
-	ua, errA := url.Parse(a)
-	ub, errB := url.Parse(b)
+	ua, errA := url.Parse(firstAddress(a))
+	ub, errB := url.Parse(firstAddress(b))
 	if errA != nil || errB != nil {
 		return false
 	}
 	return strings.EqualFold(ua.Hostname(), ub.Hostname()) && (ua.Scheme == ub.Scheme || ub.Scheme == "https")
+}
+
+func firstAddress(list string) string {
+	one, _, _ := strings.Cut(list, ",")
+	return strings.TrimSpace(one)
+}
+
+// SearchHeaders are the headers to send to one SearXNG instance. They hold a
+// password as a rule, so only the host of the first address gets them: a list
+// is mostly an own instance and public ones to fall back on.
+func (r Research) SearchHeaders(base string) map[string]string {
+	out := map[string]string{}
+	if r.SearxngURL != "" && sameHost(r.SearxngURL, base) {
+		for name, value := range r.SearxngHeaders {
+			out[name] = value.Reveal()
+		}
+	}
+	return out
 }
 
 // child returns the value of a key in a mapping, nil when it is not there.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -24,10 +25,25 @@ func (m *merger) environment() {
 			names = append(names, k)
 		}
 	}
-	slices.Sort(names) // the order of a process environment means nothing; base_url must not depend on it
+	// The order of a process environment means nothing. Addresses come first, as in a file.
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(m.schema.addressRank(a), m.schema.addressRank(b)), cmp.Compare(a, b))
+	})
 	for _, name := range names {
 		m.variable(name, m.env.vars[name])
 	}
+}
+
+// addressRank is 0 for a variable that sets an address, 1 for others.
+func (s *tables) addressRank(name string) int {
+	f := s.envs[name]
+	if rest, ok := strings.CutPrefix(name, "LEGWORK_ENDPOINTS_"); ok && f == nil {
+		f, _ = splitEntry(s.endpoint, rest)
+	}
+	if f != nil && f.creds != nil {
+		return 0
+	}
+	return 1
 }
 
 func (m *merger) variable(name, value string) {

@@ -257,8 +257,11 @@ func (m *merger) section(key, value *yaml.Node) {
 		m.field(reflect.ValueOf(m.cfg).Elem(), f, f.path, value)
 		return
 	}
+	m.addresses(reflect.ValueOf(m.cfg).Elem(), g, g.key, value)
 	m.mapping(g.key, value, func(k, v *yaml.Node) {
-		if f := g.byKey[k.Value]; f != nil {
+		if f := g.byKey[k.Value]; f != nil && f.creds != nil {
+			return // merged already
+		} else if f != nil {
 			m.field(reflect.ValueOf(m.cfg).Elem(), f, f.path, v)
 		} else if !m.legacy(g.key, k, v) {
 			m.unknown(g.key, k)
@@ -296,8 +299,12 @@ func (m *merger) field(root reflect.Value, f *field, path string, n *yaml.Node) 
 func (m *merger) store(root reflect.Value, f *field, path string, v any, o Origin) {
 	target := root.FieldByIndex(f.index)
 	if f.kind != kindSecrets {
+		old := target.String()
 		target.Set(reflect.ValueOf(v))
 		m.cfg.origins[path] = o
+		if f.creds != nil && old != "" && !sameHost(old, target.String()) {
+			m.leave(root, f, path, target.String(), o)
+		}
 		return
 	}
 	old, _ := reflect.TypeAssert[map[string]Secret](target)

@@ -42,6 +42,7 @@ type field struct {
 	kind  kind
 	tune  bool // a project may set it without trust
 	index []int
+	creds []*field // of an address: what is sent there and must not travel to another host
 }
 
 // group is a mapping with fixed keys: a section, an endpoint or a model.
@@ -120,6 +121,12 @@ func newGroup(key string, t reflect.Type) *group {
 		f := newField(sf, key+".")
 		g.fields = append(g.fields, f)
 		g.byKey[f.key] = f
+	}
+	for sf := range t.Fields() {
+		for _, key := range strings.FieldsFunc(sf.Tag.Get("creds"), func(r rune) bool { return r == ',' }) {
+			f := g.byKey[sf.Tag.Get("cfg")]
+			f.creds = append(f.creds, g.byKey[key])
+		}
 	}
 	return g
 }

@@ -397,13 +397,23 @@ func write(ctx context.Context, opts Options, scope Scope, edits []edit) (Applie
 		return Applied{}, err
 	}
 	out := Applied{}
+	before, known, err := side.addresses(lay)
+	if err != nil {
+		return Applied{}, err
+	}
 	for _, e := range edits {
-		out.Warnings = append(out.Warnings, side.leaveCredentials(e, edits)...)
 		if side.apply(e) {
 			out.Keys = append(out.Keys, e.key())
 		}
 	}
 	slices.Sort(out.Keys)
+	after, _, err := side.addresses(lay)
+	if err != nil {
+		return Applied{}, err
+	}
+	if out.Warnings, err = side.leave(lay, moved(before, after, known), edits); err != nil {
+		return Applied{}, err
+	}
 	if len(out.Keys) > 0 {
 		data, err := side.save()
 		if err != nil {

@@ -50,9 +50,8 @@ func openSidecar(path string) (*sidecar, error) {
 	return s, nil
 }
 
-// save writes the file atomically, readable by the user only, and returns what was written. The text is read back
-// first: a tree the encoder cannot write must not replace a good file.
-func (s *sidecar) save() ([]byte, error) {
+// render is the text of the file.
+func (s *sidecar) render() ([]byte, error) {
 	body, err := encodeYAML(s.doc)
 	if err != nil {
 		return nil, err
@@ -64,7 +63,16 @@ func (s *sidecar) save() ([]byte, error) {
 	if n := len(head); n > 0 && head[n-1] != '\n' {
 		head = append(head, '\n')
 	}
-	data := append(bytes.Clone(head), body...)
+	return append(bytes.Clone(head), body...), nil
+}
+
+// save writes the file atomically, readable by the user only, and returns what was written. The text is read back
+// first: a tree the encoder cannot write must not replace a good file.
+func (s *sidecar) save() ([]byte, error) {
+	data, err := s.render()
+	if err != nil {
+		return nil, err
+	}
 	if _, err := parseSource(s.path, data); err != nil {
 		return nil, err
 	}
@@ -217,35 +225,4 @@ func remove(m *yaml.Node, key string, rest []string) bool {
 		removed = true
 	}
 	return removed
-}
-
-// leaveCredentials removes the credentials that the sidecar holds for an endpoint whose address moves to another
-// host, unless the same change sets them anew.
-func (s *sidecar) leaveCredentials(e edit, edits []edit) []string {
-	if len(e.path) != 3 || e.path[0] != "endpoints" || e.path[2] != "base_url" || e.node == nil {
-		return nil
-	}
-	entry := child(s.doc.Content[0], "endpoints")
-	if entry == nil {
-		return nil
-	}
-	if entry = child(entry, e.path[1]); entry == nil {
-		return nil
-	}
-	old := child(entry, "base_url")
-	if old == nil || sameHost(deref(old).Value, e.node.Value) {
-		return nil
-	}
-	var out []string
-	for _, key := range []string{"api_key", "api_key_env", "headers", "env"} {
-		path := []string{"endpoints", e.path[1], key}
-		anew := false
-		for _, other := range edits {
-			anew = anew || other.node != nil && strings.HasPrefix(other.key()+".", strings.Join(path, ".")+".")
-		}
-		if !anew && remove(s.doc.Content[0], path[0], path[1:]) {
-			out = append(out, strings.Join(path, ".")+" was removed: it belonged to the host the endpoint leaves")
-		}
-	}
-	return out
 }

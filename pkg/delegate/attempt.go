@@ -105,7 +105,7 @@ func (w *work) with(ctx context.Context, m llm.Choice) (done bool, err error) {
 	c.res.Model, c.res.Endpoint, c.res.Policy = m.Model, m.Endpoint, p.name
 	p.record, p.freely = c.records()[m.Model], c.asked
 	defer func() {
-		if p.asked == 0 || err != nil || p.converse {
+		if p.asked == 0 || err != nil || p.converse || c.res.Model != m.Model { // another model's record is not this one's
 			return
 		}
 		one := record{Calls: 1, Turns: p.asked - 1}
@@ -248,7 +248,7 @@ func (c *call) budget(m llm.Choice) int {
 // consider turns an answer into files, runs the gate over them and keeps the best.
 func (w *work) consider(ctx context.Context, m llm.Choice, r reply) (finding, bool, error) {
 	c := w.c
-	a := Attempt{N: w.attempt, Model: m.Model, Kind: r.turn.kind, Temperature: r.turn.temperature}
+	a := Attempt{N: w.attempt, Model: r.ans.Model, Kind: r.turn.kind, Temperature: r.turn.temperature}
 	a.cost(r.ans)
 	start := time.Now()
 	defer func() {
@@ -256,6 +256,10 @@ func (w *work) consider(ctx context.Context, m llm.Choice, r reply) (finding, bo
 		c.res.Attempts = append(c.res.Attempts, a)
 		c.notes.add(fmt.Sprintf("attempt %d", w.attempt), a.String())
 	}()
+	c.res.Model = a.Model
+	if r.ans.Swapped != "" && !slices.Contains(c.res.Notes, r.ans.Swapped) {
+		c.note("%s", r.ans.Swapped)
+	}
 	w.history = append(w.history, llm.Message{Role: "assistant", Content: r.ans.Text})
 	files, f := c.files(ctx, r.ans)
 	if f.class == "" {
@@ -307,7 +311,7 @@ func (w *work) try(ctx context.Context, m llm.Choice, files map[string]string) (
 		c.note("the test met the sandbox (%s); if it needs network or files outside the project, the setting delegate.sandbox: off gives them", box.why(run))
 	}
 	k := &candidate{
-		files: files, model: m.Model, attempt: w.attempt, green: run.green(), total: max(run.total(), c.res.Total), class: f.class, why: f.why,
+		files: files, model: c.res.Model, attempt: w.attempt, green: run.green(), total: max(run.total(), c.res.Total), class: f.class, why: f.why,
 		greens: run.passed, facts: c.facts(run, f),
 	}
 	if f.pass && run.passed != nil {

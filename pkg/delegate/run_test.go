@@ -206,6 +206,26 @@ func TestEscalation(t *testing.T) {
 	s.clean()
 }
 
+// A server that holds another model now: the result names it, and does not learn from it.
+func TestAnotherModelAnswers(t *testing.T) {
+	t.Parallel()
+	s := shellSite(t)
+	s.server = llmtest.NewVLLM(t, llmtest.Config{Models: []llmtest.Model{{ID: "small"}, {ID: "big"}}})
+	for _, text := range []string{"wrong", "right"} {
+		s.server.Script(llmtest.Reply{Text: "```text\n" + text + "\n```", Model: "small"})
+	}
+	task := shellTask
+	task.Models = []string{"big"}
+	res, err := s.run(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Verdict != Pass || res.Model != "small" || res.Attempts[0].Model != "small" || strings.Count(res.Text(), "asked for big, small answered") != 1 {
+		t.Errorf("%s", res.Text())
+	}
+	s.clean()
+}
+
 // Candidates: first attempts are drawn at once, the one that passes wins.
 func TestCandidates(t *testing.T) {
 	t.Parallel()

@@ -317,13 +317,9 @@ func search(ctx context.Context, c *checkup) []Finding {
 	case c.Offline:
 		return one(Skip, "", "not asked")
 	}
-	headers := map[string]string{}
-	for name, value := range r.SearxngHeaders {
-		headers[name] = value.Reveal()
-	}
 	var out []Finding
 	for base := range strings.FieldsFuncSeq(r.SearxngURL, func(ch rune) bool { return ch == ',' || ch == ' ' }) {
-		out = append(out, SearXNG(ctx, base, headers))
+		out = append(out, SearXNG(ctx, base, r.SearchHeaders(base)))
 	}
 	return out
 }

@@ -3,19 +3,23 @@ package llm
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
 // judge makes the answer of a complete exchange and learns from it.
-func (c *call) judge(s *server, w *wireCall, p *plan, out *raw) (*Answer, error) {
+func (c *call) judge(ctx context.Context, s *server, w *wireCall, p *plan, out *raw) (*Answer, error) {
 	c.last = out
 	c.used.Prompt += out.usage.Prompt
 	c.used.Cached += out.usage.Cached
 	c.used.Completion += out.usage.Completion
 	ans := &Answer{
 		Text: out.text.String(), Reasoning: strings.TrimSpace(out.reasoning.String()), Note: p.note,
-		Usage: c.used, Model: w.model, Endpoint: s.Name, Window: p.window, MaxTokens: p.maxTokens,
+		Usage: c.used, Endpoint: s.Name, Window: p.window, MaxTokens: p.maxTokens,
 		Attempts: c.tries, Waited: c.waited, FirstByte: out.firstByte, Duration: out.took,
+	}
+	if ans.Model, ans.Swapped = c.answered(ctx, s, w.backend, w.model, out.model); ans.Swapped != "" {
+		ans.note(ans.Swapped)
 	}
 	if ans.Reasoning == "" {
 		ans.Reasoning, ans.Text = splitReasoning(ans.Text)
@@ -25,7 +29,7 @@ func (c *call) judge(s *server, w *wireCall, p *plan, out *raw) (*Answer, error)
 	}
 	ans.Unreliable = p.suspect(w.backend, out.usage.Prompt)
 	if ans.Unreliable == "" && out.usage.Prompt >= 32 {
-		c.r.tokens.learn(w.model, p.x, out.usage.Prompt)
+		c.r.tokens.learn(ans.Model, p.x, out.usage.Prompt)
 	}
 	empty := strings.TrimSpace(ans.Text) == ""
 	switch {
@@ -43,11 +47,14 @@ func (c *call) judge(s *server, w *wireCall, p *plan, out *raw) (*Answer, error)
 	case out.finish == finishUnparsable:
 		ans.Outcome = CutOff
 		ans.note("the server could not make sense of what the model wrote and gave up")
+	case out.finish == finishStop || out.finish == "": // some end the stream without a word
+		ans.Outcome = Answered
 	case out.finish == "content_filter":
 		ans.Outcome = CutOff
 		ans.note("cut off by the server's content filter")
 	default:
-		ans.Outcome = Answered
+		ans.Outcome = CutOff
+		ans.note("the server ended it with " + serverWord(out.finish) + ", which does not say that it is whole")
 	}
 	return ans, nil
 }
@@ -57,6 +64,14 @@ func (a *Answer) note(s string) {
 		a.Note += "; "
 	}
 	a.Note += s
+}
+
+// serverWord quotes a word of a server for a message, in one short line.
+func serverWord(s string) string {
+	if r := []rune(s); len(r) > 100 {
+		s = string(r[:100]) + "…"
+	}
+	return strconv.Quote(s)
 }
 
 func emptyWhy(ans *Answer, out *raw) string {
@@ -71,6 +86,8 @@ func emptyWhy(ans *Answer, out *raw) string {
 		return "the server could not make sense of what the model wrote"
 	case out.finish == finishLength:
 		return "no text within the budget"
+	case out.finish != finishStop && out.finish != "":
+		return "the server ended it with " + serverWord(out.finish) + " before any text"
 	}
 	return "the model gave an empty answer"
 }

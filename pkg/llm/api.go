@@ -43,6 +43,8 @@ type Model struct {
 	Note      string   `json:"note,omitempty"`      // the user's note on it
 	Quant     string   `json:"quant,omitempty"`     // quantisation, when told
 	WindowWhy string   `json:"window_by,omitempty"` // where Window comes from: "props", "loaded", "asked", "models:" …
+
+	root string // vLLM: what is loaded, the same for all its names
 }
 
 // Slots counts requests an endpoint can run at once. Held counts ours, over all
@@ -158,7 +160,7 @@ type Outcome string
 // its one repair satisfies it.
 const (
 	Answered Outcome = "answered"
-	CutOff   Outcome = "cut_off" // the budget or the window ended it; Text is what came
+	CutOff   Outcome = "cut_off" // the budget, the window or the server ended it; Text is what came
 	Empty    Outcome = "empty"   // nothing but, maybe, reasoning
 	Looped   Outcome = "looped"  // an endless cycle, stopped early
 	Invalid  Outcome = "invalid"
@@ -179,6 +181,7 @@ type Answer struct {
 	Outcome    Outcome         `json:"outcome"`             //
 	Note       string          `json:"note,omitempty"`      // why, when not Answered; what was changed (clamped budget, repair)
 	Unreliable string          `json:"unreliable,omitempty"`
+	Swapped    string          `json:"swapped,omitempty"` // another model answered than was asked for, in words; Model is the one that did
 	Usage      Usage           `json:"usage"`
 	Model      string          `json:"model"`
 	Endpoint   string          `json:"endpoint"`

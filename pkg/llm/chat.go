@@ -139,7 +139,7 @@ func (c *call) on(ctx context.Context, s *server, msgs []Message) (*Answer, erro
 	if err != nil {
 		return nil, err
 	}
-	return c.judge(s, w, &p, out)
+	return c.judge(ctx, s, w, &p, out)
 }
 
 // limit is the most that prompt and answer may take.

@@ -112,7 +112,9 @@ func pick(cfg *Settings, sts []EndpointStatus, w resolved) (Choice, error) {
 }
 
 // lookup finds the models that match the wanted name best: by the note's
-// pattern where the user wrote one, else by the name itself.
+// pattern where the user wrote one, else by the name itself. The nickname of a
+// note with a pattern says nothing about letters in an id: "coder" is not any
+// coder that happens to run, so it counts only where a server uses it itself.
 func lookup(w resolved, usable []candidate) ([]candidate, string) {
 	models := make([]Model, len(usable))
 	for i, c := range usable {
@@ -122,9 +124,9 @@ func lookup(w resolved, usable []candidate) ([]candidate, string) {
 	if w.noted && w.note.served() != w.name {
 		names = []string{w.note.served(), w.name}
 	}
-	for _, name := range names {
+	for i, name := range names {
 		t, idx := matchAll(name, models)
-		if t == tierNone {
+		if t == tierNone || i > 0 && t != tierExact {
 			continue
 		}
 		found := make([]candidate, len(idx))

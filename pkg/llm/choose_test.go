@@ -136,6 +136,26 @@ func TestChooseByNote(t *testing.T) {
 	}
 }
 
+// The nickname of a note says nothing about ids: with its model away, another
+// one that happens to hold those letters is not it.
+func TestNicknameIsNoPattern(t *testing.T) {
+	t.Parallel()
+	note := ModelNote{Name: "coder", ServedName: "*Qwen3.8-27B*", BringUp: "wake the GPU box"}
+	laptop := llmtest.NewOllama(t, llmtest.Config{Models: served("qwen2.5-coder:0.5b", "Coder:7b")})
+	r := registryWith(t, Settings{Endpoints: []Endpoint{ep("laptop", laptop)}, Models: []ModelNote{note}, DefaultModel: "coder"})
+	for _, w := range []Want{{Tool: "delegate"}, {Model: "coder"}, {Model: "Coder"}} {
+		c, err := r.Choose(t.Context(), w)
+		if err == nil || !strings.Contains(err.Error(), "is not served") || !strings.Contains(err.Error(), note.BringUp) {
+			t.Errorf("%+v: chose %q, %v", w, c.Model, err)
+		}
+	}
+	own := llmtest.NewVLLM(t, llmtest.Config{Models: served("coder", "qwen2.5-coder")}) // --served-model-name coder
+	r = registryWith(t, Settings{Endpoints: []Endpoint{ep("own", own)}, Models: []ModelNote{note}, DefaultModel: "coder"})
+	if c := choose(t, r, Want{}); c.Model != "coder" {
+		t.Errorf("%+v", c)
+	}
+}
+
 // Endpoints serving the same model share the load by free slots.
 func TestShareByFreeSlots(t *testing.T) {
 	t.Parallel()

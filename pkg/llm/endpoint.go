@@ -39,11 +39,12 @@ type server struct {
 type learned struct {
 	mu        sync.Mutex
 	backend   Backend
-	localHost bool              // only a local Host header is let in
-	dropped   map[string]bool   // optional body fields it refuses, by wire field
-	windows   map[string]int    // model → window told in an error
-	shows     map[string]string // Ollama: digest → what /api/show told
-	ctx       map[string]int    // Ollama: model → window it is loaded with
+	localHost bool               // only a local Host header is let in
+	dropped   map[string]bool    // optional body fields it refuses, by wire field
+	windows   map[string]int     // model → window told in an error
+	shows     map[string]string  // Ollama: digest → what /api/show told
+	ctx       map[string]int     // Ollama: model → window it is loaded with
+	renamed   map[[2]string]bool // name asked for, name in the reply: one model
 	probed    *EndpointStatus
 	probing   chan struct{} // closed when the running probe ends
 }

@@ -16,6 +16,7 @@ import (
 type raw struct {
 	text, reasoning strings.Builder
 	finish          string
+	model           string // as the reply names it
 	usage           Usage
 	ended, looped   bool
 	firstByte       time.Duration
@@ -228,6 +229,9 @@ func (o *raw) take(d delta) {
 	}
 	if d.usage != nil {
 		o.usage = *d.usage
+	}
+	if d.model != "" { // gateways leave it out of pieces that are their own
+		o.model = d.model
 	}
 	o.ended = o.ended || d.end
 }

@@ -324,3 +324,39 @@ func TestLiveOllama(t *testing.T) {
 		}
 	})
 }
+
+// What real servers call their model, and what is seen of a restart with another.
+func TestLiveSwapped(t *testing.T) {
+	first := llmtest.WriteGGUF(t, t.TempDir(), llmtest.GGUF{Name: "hello", Script: llmtest.HelloScript})
+	second := llmtest.WriteGGUF(t, t.TempDir(), llmtest.GGUF{Name: "other", Script: llmtest.HelloScript})
+	same := func(t *testing.T, r *Registry, name string) Choice {
+		c := choose(t, r, Want{Model: name})
+		if a := chat(t, r, Request{Choice: c, Messages: say("hi"), Temperature: zero(), MaxTokens: 50}); a.Outcome != Answered || a.Model != c.Model || a.Note != "" {
+			t.Errorf("model %q for %q, %s, note %q", a.Model, c.Model, a.Outcome, a.Note)
+		}
+		return c
+	}
+	t.Run("llama-server", func(t *testing.T) {
+		a, b := llmtest.StartLlamaServer(t, first), llmtest.StartLlamaServer(t, second, "--alias", "small,tiny")
+		e, swap := onePort(t, a.URL, b.URL)
+		r := registry(t, e)
+		c := same(t, r, "hello")
+		swap()
+		ans := chat(t, r, Request{Choice: c, Messages: say("hi"), Temperature: zero(), MaxTokens: 50})
+		t.Log(ans.Note)
+		if ans.Model == c.Model || ans.Swapped == "" || ans.Outcome != Answered {
+			t.Errorf("%+v", ans)
+		}
+		r.forget("e")
+		same(t, r, "tiny")
+		same(t, r, "small")
+	})
+	t.Run("ollama", func(t *testing.T) {
+		r := registry(t, Endpoint{Name: "e", BaseURL: llmtest.StartOllama(t, first, second).URL})
+		same(t, r, "hello")
+		same(t, r, "other:latest")
+		// By its OpenAI route, as a gateway would be talked to.
+		r = registry(t, Endpoint{Name: "e", BaseURL: llmtest.StartOllama(t, first).URL, Backend: OpenAI})
+		same(t, r, "hello")
+	})
+}

@@ -300,6 +300,7 @@ func (p *prober) listed(body []byte) {
 		if m.ID == "" {
 			continue
 		}
+		m.root = d.Get("root").String()
 		for _, f := range windowFields {
 			if w := int(d.Get(f).Int()); w > 0 {
 				m.Window, m.MaxWindow, m.WindowWhy = w, w, f

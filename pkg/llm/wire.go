@@ -34,6 +34,7 @@ type delta struct {
 	text      string
 	reasoning string
 	finish    string // finishStop, finishLength or the server's own word
+	model     string // the name the server gives the model that answers
 	usage     *Usage
 	end       bool // the server says that the answer is complete
 }
@@ -45,6 +46,19 @@ const (
 	// finishUnparsable: the server failed to parse what the model wrote.
 	finishUnparsable = "unparsable"
 )
+
+// finishOf brings a server's word for the end of an answer to ours. A word that
+// is not known stays as it is, and does not count as a whole answer: servers have
+// more words for giving up (abort, error, refusal) than for being done.
+func finishOf(word string) string {
+	switch strings.ToLower(word) {
+	case "length", "max_tokens", "model_length", "model_context_window_exceeded":
+		return finishLength
+	case "stop", "eos", "eos_token", "stop_token", "stop_sequence", "end_turn", "complete", "completed", "done":
+		return finishStop
+	}
+	return word
+}
 
 // wire is one wire format. A stream is read with the same functions as a
 // complete body, so both give the same answer.
@@ -151,15 +165,8 @@ func openAIParse(b []byte, part string) ([]delta, error) {
 			break
 		}
 	}
-	switch fr := choice.Get("finish_reason").String(); fr {
-	case "":
-	case "length", "max_tokens", "model_length":
-		d.finish = finishLength
-	case "stop", "eos", "stop_sequence", "end_turn":
-		d.finish = finishStop
-	default:
-		d.finish = fr
-	}
+	d.finish = finishOf(choice.Get("finish_reason").String())
+	d.model = j.Get("model").String()
 	if u := j.Get("usage"); u.IsObject() {
 		d.usage = &Usage{
 			Prompt:     int(u.Get("prompt_tokens").Int()),
@@ -223,9 +230,9 @@ func ollamaStream(r io.Reader, f func(delta) bool) error {
 		if j.Get("error").Exists() {
 			return true, &faultError{line}
 		}
-		d := delta{text: j.Get("message.content").String(), reasoning: j.Get("message.thinking").String(), end: j.Get("done").Bool()}
+		d := delta{text: j.Get("message.content").String(), reasoning: j.Get("message.thinking").String(), end: j.Get("done").Bool(), model: j.Get("model").String()}
 		if d.end {
-			d.finish = j.Get("done_reason").String()
+			d.finish = finishOf(j.Get("done_reason").String())
 			d.usage = &Usage{Prompt: int(j.Get("prompt_eval_count").Int()), Completion: int(j.Get("eval_count").Int())}
 		}
 		return f(d) || d.end, nil
@@ -278,13 +285,14 @@ func anthropicStream(r io.Reader, f func(delta) bool) error {
 		switch j.Get("type").String() {
 		case "message_start":
 			anthropicUsage(&usage, j.Get("message.usage"))
+			d.model = j.Get("message.model").String()
 		case "content_block_start":
 			d.text, d.reasoning = j.Get("content_block.text").String(), j.Get("content_block.thinking").String()
 		case "content_block_delta":
 			d.text, d.reasoning = j.Get("delta.text").String(), j.Get("delta.thinking").String()
 		case "message_delta":
 			anthropicUsage(&usage, j.Get("usage"))
-			d.finish = anthropicStop(j.Get("delta.stop_reason").String())
+			d.finish = finishOf(j.Get("delta.stop_reason").String())
 			u := usage
 			d.usage = &u
 		case "message_stop":
@@ -316,22 +324,12 @@ func anthropicFull(b []byte) ([]delta, error) {
 		d.text += block.Get("text").String()
 		d.reasoning += block.Get("thinking").String()
 	}
-	d.finish = anthropicStop(j.Get("stop_reason").String())
+	d.finish, d.model = finishOf(j.Get("stop_reason").String()), j.Get("model").String()
 	d.end = d.finish != "" // Ollama gives no stop_reason when it aborted
 	var u Usage
 	anthropicUsage(&u, j.Get("usage"))
 	d.usage = &u
 	return []delta{d}, nil
-}
-
-func anthropicStop(reason string) string {
-	switch reason {
-	case "max_tokens", "model_context_window_exceeded":
-		return finishLength
-	case "end_turn", "stop_sequence":
-		return finishStop
-	}
-	return reason
 }
 
 // anthropicUsage takes what is told: input_tokens excludes what came from the

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"legwork/pkg/digest"
@@ -128,7 +129,7 @@ func (c *call) ask(ctx context.Context, a asking, text string) error {
 		c.res.By, c.res.Answer = ByModel, oneParagraph(said)
 	case ans.Outcome == llm.CutOff && said != "":
 		c.res.By, c.res.Answer = ByModel, oneParagraph(said)
-		c.note("the answer was cut off after %d tokens", ans.Usage.Completion)
+		c.note("the answer is not whole: %s", ans.Note)
 	default:
 		c.note("the model's answer was unusable (%s): %s", ans.Outcome, ans.Note)
 	}
@@ -151,9 +152,14 @@ func (c *call) chat(ctx context.Context, a asking, text, question string, say fu
 	if err != nil {
 		return nil, err
 	}
-	newSpeeds(c.StateDir).learn(a.Choice, ans)
+	if ans.Swapped == "" {
+		newSpeeds(c.StateDir).learn(a.Choice, ans)
+	}
 	c.tokens.Lock()
 	defer c.tokens.Unlock()
+	if ans.Swapped != "" && !slices.Contains(c.res.Notes, ans.Swapped) {
+		c.note("%s", ans.Swapped)
+	}
 	c.res.InTok += ans.Usage.Prompt
 	c.res.OutTok += ans.Usage.Completion
 	c.res.CachedTok += ans.Usage.Cached

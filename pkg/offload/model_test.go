@@ -230,6 +230,38 @@ func TestSeveralModelsNoneChosen(t *testing.T) {
 	has(t, b.run(Request{Question: portQuestion, Files: []string{"a.log"}, Model: "beta"}).Text(), "model beta-32b on gpu")
 }
 
+// The model that really answered is the one that is named, in parts too.
+func TestAnotherModelAnswers(t *testing.T) {
+	t.Parallel()
+	for _, req := range []Request{{Question: portQuestion, Files: []string{"a.log"}}, {Question: portQuestion, Files: []string{"a.log"}, Coverage: "full"}} {
+		s := llmtest.NewVLLM(t, llmtest.Config{Window: 4096, Models: []llmtest.Model{{ID: "alpha-7b"}, {ID: "beta-32b"}}, Answer: func(llmtest.Call) llmtest.Reply {
+			return llmtest.Reply{Text: "Port 7443.", Model: "alpha-7b"}
+		}})
+		b := newBed(t, s)
+		b.write("a.log", journal(400, 41))
+		req.Model = "beta"
+		text := b.run(req).Text()
+		has(t, text, "model alpha-7b on gpu", "asked for beta-32b, alpha-7b answered")
+		if n := strings.Count(text, "asked for beta-32b"); n != 1 {
+			t.Errorf("said %d times after %d calls:\n%s", n, len(s.Calls()), text)
+		}
+	}
+}
+
+// A server that gives up says so in many words; none of them is "too long".
+func TestAbortedAnswer(t *testing.T) {
+	t.Parallel()
+	s := llmtest.NewOpenAI(t, llmtest.Config{})
+	s.Script(llmtest.Reply{Text: "It could not bind to port 7443 because", Finish: "abort"})
+	b := newBed(t, s)
+	b.write("a.log", journal(60, 41))
+	res := b.run(Request{Question: portQuestion, Files: []string{"a.log"}})
+	if res.Outcome != "cut_off" {
+		t.Errorf("outcome %s", res.Outcome)
+	}
+	has(t, res.Text(), "not whole", "abort")
+}
+
 // A server that loads its model is waited for, and the wait is told.
 func TestLoadingServerIsWaitedFor(t *testing.T) {
 	t.Parallel()

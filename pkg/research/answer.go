@@ -48,7 +48,7 @@ func (r *run) answer(ctx context.Context) error {
 		return nil
 	}
 	if reply.Outcome == CutOff {
-		r.note("the answer was cut off by its token budget")
+		r.note("the answer is not whole: " + cmp.Or(reply.Note, "cut off by its token budget"))
 	}
 	r.progress("checking citations")
 	r.result.Answer, r.result.Claims = r.checkAnswer(r.disarm(text))
@@ -121,6 +121,9 @@ func (r *run) budget() int {
 }
 
 func (r *run) count(reply Reply) {
+	if reply.Swapped != "" {
+		r.note(reply.Swapped)
+	}
 	r.result.InTok += reply.InTok
 	r.result.OutTok += reply.OutTok
 	r.result.CachedTok += reply.CachedTok

@@ -51,7 +51,7 @@ func (m *registryModel) Ask(ctx context.Context, system, user string, answerToke
 		return Reply{}, errors.New("the model returned nothing")
 	}
 	return Reply{
-		Text: answer.Text, Outcome: string(answer.Outcome), Model: answer.Model, Endpoint: answer.Endpoint,
+		Text: answer.Text, Outcome: string(answer.Outcome), Note: answer.Note, Swapped: answer.Swapped, Model: answer.Model, Endpoint: answer.Endpoint,
 		InTok: answer.Usage.Prompt, OutTok: answer.Usage.Completion, CachedTok: answer.Usage.Cached,
 	}, nil
 }

@@ -82,6 +82,8 @@ const (
 type Reply struct {
 	Text            string
 	Outcome         string
+	Note            string // why the answer is not whole
+	Swapped         string // another model answered than was asked for, in words
 	Model, Endpoint string
 	InTok, OutTok   int
 	CachedTok       int

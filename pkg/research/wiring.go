@@ -13,11 +13,7 @@ import (
 func Providers(c config.Research) ([]web.Searcher, error) {
 	var out []web.Searcher
 	if c.SearxngURL != "" {
-		headers := map[string]string{}
-		for name, value := range c.SearxngHeaders {
-			headers[name] = value.Reveal()
-		}
-		s, err := web.NewSearXNG(web.SearchOptions{Headers: headers}, c.SearxngURL)
+		s, err := web.NewSearXNG(web.SearchOptions{HeadersFor: c.SearchHeaders}, c.SearxngURL)
 		if err != nil {
 			return nil, errors.Join(ErrRequest, err)
 		}

@@ -21,6 +21,9 @@ type SearchOptions struct {
 	Timeout time.Duration
 	// Headers are sent with each request (a proxy's basic auth, for example).
 	Headers map[string]string
+	// HeadersFor gives the headers for one of several addresses, in place of
+	// Headers: a password of one host must not be sent to another.
+	HeadersFor func(base string) map[string]string
 	// UserAgent names the program, "" for the default.
 	UserAgent string
 }

@@ -18,6 +18,7 @@ import (
 type SearXNG struct {
 	bases  []string
 	client searchClient
+	header func(base string) map[string]string
 	now    func() time.Time
 
 	mu   sync.Mutex
@@ -28,7 +29,7 @@ type SearXNG struct {
 // their end. Several may also be given in one string, separated by commas or
 // white space. An address that is no http URL is an error.
 func NewSearXNG(o SearchOptions, bases ...string) (*SearXNG, error) {
-	s := &SearXNG{client: newSearchClient(o), now: time.Now, rest: map[string]time.Time{}}
+	s := &SearXNG{client: newSearchClient(o), header: o.HeadersFor, now: time.Now, rest: map[string]time.Time{}}
 	for _, list := range bases {
 		for _, base := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }) {
 			u, err := url.Parse(base)
@@ -115,7 +116,11 @@ func (s *SearXNG) askOnce(ctx context.Context, base string, q Query) (SearchAnsw
 	if q.Language != "" {
 		values.Set("language", q.Language)
 	}
-	reply, err := s.client.do(ctx, func(ctx context.Context) (*http.Request, error) {
+	client := s.client
+	if s.header != nil {
+		client.headers = s.header(base)
+	}
+	reply, err := client.do(ctx, func(ctx context.Context) (*http.Request, error) {
 		return http.NewRequestWithContext(ctx, http.MethodGet, base+"?"+values.Encode(), nil)
 	})
 	if err != nil {
@@ -151,7 +156,7 @@ func hostOf(raw string) string {
 var searxngAdvice = map[int]string{
 	http.StatusForbidden:        "JSON output is probably off: in its settings.yml set search.formats: [html, json] and restart it",
 	http.StatusTooManyRequests:  "its limiter refuses programs: in its settings.yml set server.limiter: false, or put this machine into botdetection.ip_lists.pass_ip of limiter.toml",
-	http.StatusUnauthorized:     "something in front of it wants a password: research.searxng_headers: {Authorization: Basic ...} sends one",
+	http.StatusUnauthorized:     "something in front of it wants a password: research.searxng_headers: {Authorization: Basic ...} sends one, to the host of the first address",
 	http.StatusNotFound:         "is the path of research.searxng_url right? it should be the address of its start page",
 	http.StatusFound:            "it redirects to another host, which is not followed: set research.searxng_url to the final address",
 	http.StatusMovedPermanently: "it redirects to another host, which is not followed: set research.searxng_url to the final address",

@@ -16,6 +16,8 @@ type Reply struct {
 	Pieces    []string  // Text as it streams; nil: word by word
 	Finish    string    // "stop", "length", "tool_use"; empty: what the rest says
 
+	Model string // the name in the reply; empty: what the server calls it
+
 	// What the server reports; 0: counted. NoUsage: nothing.
 	Prompt, Cached, Completion int
 	NoUsage                    bool
@@ -257,6 +259,9 @@ func (s *Server) generation(open func(*sink, Call, Reply) func(usage) stream, wh
 		rep := s.take(c)
 		if s.kind == "llama" {
 			c.Model = s.cfg.Models[0].ID // its own name, whatever was asked for
+		}
+		if rep.Model != "" {
+			c.Model = rep.Model
 		}
 		s.play(w, r, c, rep, open(&sink{w: w}, c, rep), func(u usage) string { return whole(c, rep, u) })
 	}

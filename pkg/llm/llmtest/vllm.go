@@ -31,10 +31,12 @@ func NewVLLM(t testing.TB, cfg Config) *Server {
 func (s *Server) vllmModels(w http.ResponseWriter, _ *http.Request) {
 	var data []any
 	for _, m := range s.cfg.Models {
-		data = append(data, map[string]any{
-			"id": m.ID, "object": "model", "created": 1, "owned_by": "vllm", "root": "/models/" + m.ID, "parent": nil,
-			"max_model_len": m.Window, "permission": []any{},
-		})
+		for _, name := range append([]string{m.ID}, m.Aliases...) { // each served name is an entry of its own
+			data = append(data, map[string]any{
+				"id": name, "object": "model", "created": 1, "owned_by": "vllm", "root": "/models/" + m.ID, "parent": nil,
+				"max_model_len": m.Window, "permission": []any{},
+			})
+		}
 	}
 	sendJSON(w, 200, marshal(map[string]any{"object": "list", "data": data}))
 }
