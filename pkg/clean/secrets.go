@@ -114,16 +114,25 @@ func (s *Secrets) Mask(text string) string {
 	if s == nil || text == "" {
 		return text
 	}
-	for _, v := range s.values {
-		if strings.Contains(text, v) {
-			text = strings.ReplaceAll(text, v, Masked)
-		}
-	}
-	text = maskBlocks(text)
+	text = maskBlocks(s.MaskValues(text))
 	for _, sh := range shapes() {
 		if slices.ContainsFunc(sh.hints, func(h string) bool { return strings.Contains(text, h) }) {
 			text = sh.re.ReplaceAllString(text, sh.with)
 		}
 	}
 	return maskAssignments(text)
+}
+
+// MaskValues hides the values alone: for text that is wanted to the letter, where what has the form of a key may be
+// an example in it.
+func (s *Secrets) MaskValues(text string) string {
+	if s == nil {
+		return text
+	}
+	for _, v := range s.values {
+		if strings.Contains(text, v) {
+			text = strings.ReplaceAll(text, v, Masked)
+		}
+	}
+	return text
 }
