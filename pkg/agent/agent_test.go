@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -155,7 +156,7 @@ func TestTally(t *testing.T) {
 	var said []string
 	stalls := 0
 	f := Facts{Calls: map[string]int{}}
-	ta := &tally{dir: "/w", say: func(s string) { said = append(said, s) }, show: func(string) {}, stall: func() { stalls++ }, began: time.Now(), f: &f, calls: map[string]string{}}
+	ta := &tally{dir: "/w", say: func(s string) { said = append(said, s) }, show: func(string) {}, mask: func(s string) string { return s }, stall: func() { stalls++ }, began: time.Now(), f: &f, calls: map[string]string{}}
 	for _, line := range []string{
 		`{"type":"system","subtype":"init","session_id":"s","claude_code_version":"2"}`,
 		`{"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"I edit"}]}}`,
@@ -190,10 +191,73 @@ func TestTally(t *testing.T) {
 	}
 }
 
+// A key that the session prints is in nothing that is kept, and what is kept can be read as before.
+func TestKeysAreNotKept(t *testing.T) {
+	t.Parallel()
+	d := deps(t)
+	d.Env = append(d.Env, "DEPLOY_TOKEN=blue-horse-9134-xyz")
+	h, err := d.Jobs.Create(jobs.Spec{Kind: Kind, Task: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{d: d, h: h, mask: d.Config.Masker(d.Env), facts: Facts{Calls: map[string]int{}}}
+	ta := &tally{dir: "/w", say: r.say, show: r.show, mask: r.mask, began: time.Now(), f: &r.facts, calls: map[string]string{}}
+	on := r.onLine(ta)
+	result := func(text string) string {
+		b, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return `{"type":"user","session_id":"123e4567-e89b-12d3-a456-426614174000","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_01","content":` + string(b) + `}]}}`
+	}
+	lines := []string{
+		`{"type":"system","subtype":"init","session_id":"123e4567-e89b-12d3-a456-426614174000","claude_code_version":"2.1.332"}`,
+		`{"type":"assistant","message":{"id":"1","content":[{"type":"tool_use","id":"toolu_01","name":"Bash","input":{"command":"env | grep DEPLOY # blue-horse-9134-xyz"}}]}}`,
+		result("DEPLOY_TOKEN=blue-horse-9134-xyz\nMYSQL_PWD=\"horse blue 12345\"\n"),
+		result(strings.Repeat("x ", maxShownResult/2-5) + "blue-horse-9134-xyz"), // cut in the middle of it
+		result("a\nghp_" + strings.Repeat("a1", 18)),
+		`{"type":"assistant","message":{"id":"2","content":[{"type":"text","text":"It is blue-horse-9134-xyz."}]}}`,
+	}
+	for _, line := range lines {
+		events, ok := claudecode.ParseEvent([]byte(line))
+		if !ok {
+			t.Fatal(line)
+		}
+		on([]byte(line), events)
+	}
+	for name, path := range map[string]string{"events": d.Jobs.EventsPath(h.ID()), "transcript": d.Jobs.TranscriptPath(h.ID())} {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"blue-", "ghp_"} {
+			if strings.Contains(string(b), secret) {
+				t.Errorf("the %s hold %s:\n%s", name, secret, b)
+			}
+		}
+		if !strings.Contains(string(b), "DEPLOY_TOKEN=[masked]") {
+			t.Errorf("the %s lack what was said:\n%s", name, b)
+		}
+		if name == "transcript" {
+			continue
+		}
+		kept := strings.Split(strings.TrimSpace(string(b)), "\n")
+		if len(kept) != len(lines) || kept[0] != lines[0] {
+			t.Errorf("%d events of %d:\n%s", len(kept), len(lines), b)
+		}
+		for _, line := range kept {
+			if events, ok := claudecode.ParseEvent([]byte(line)); !ok || len(events) == 0 {
+				t.Errorf("it is no event any more: %s", line)
+			}
+		}
+	}
+}
+
 // The gate says what failed, not everything that was printed; a status that a pipe hides is seen.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	d := deps(t)
+	d.Env = append(d.Env, "DEPLOY_TOKEN=blue-horse-9134-xyz")
 	h, err := d.Jobs.Create(jobs.Spec{Kind: Kind, Task: "x"})
 	if err != nil {
 		t.Fatal(err)
@@ -213,8 +277,9 @@ func TestGate(t *testing.T) {
 		{"echo broken; exit 3", false, "broken"},
 		{"cat out.tap; exit 1", false, "breaks"},
 		{"cat out.tap | cat", false, "breaks"},
+		{"echo no login with blue-horse-9134-xyz; exit 1", false, "no login with [masked]"},
 	} {
-		r := &run{d: d, h: h, dir: dir, facts: Facts{Gate: &Gate{Command: tc.command}}}
+		r := &run{d: d, h: h, dir: dir, mask: d.Config.Masker(d.Env), facts: Facts{Gate: &Gate{Command: tc.command}}}
 		feedback, err := r.runGate(t.Context())
 		if err != nil || (feedback == "") != tc.passed || r.facts.Gate.Passed != tc.passed || !strings.Contains(feedback, tc.says) || strings.Count(feedback, "noise") > 3 {
 			t.Errorf("%s: %v %+v\n%s", tc.command, err, r.facts.Gate, feedback)

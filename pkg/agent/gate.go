@@ -25,7 +25,7 @@ const (
 func (r *run) runGate(ctx context.Context) (feedback string, err error) {
 	g := r.facts.Gate
 	g.Runs++
-	r.h.Progress(fmt.Sprintf("verify, run %d: %s", g.Runs, oneLine(g.Command, 60)))
+	r.show(fmt.Sprintf("verify, run %d: %s", g.Runs, oneLine(g.Command, 60)))
 	began := time.Now()
 	hint := runners.Hint{Command: g.Command, Dir: r.dir}
 	scan := runners.NewScanner(hint)
@@ -52,7 +52,10 @@ func (r *run) runGate(ctx context.Context) (feedback string, err error) {
 	}
 	g.Failures = result.Lines(runners.Render{IDs: gateIDs, Messages: gateMessages, Limit: gateMessage})
 	if result.State == runners.StateUnknown || len(g.Failures) == 0 {
-		g.Failures = []string{lastLines(string(clean.Bytes([]byte(out.tail.String()))), gateTail)}
+		g.Failures = []string{lastLines(r.mask(string(clean.Bytes([]byte(out.tail.String())))), gateTail)}
+	}
+	for i, f := range g.Failures {
+		g.Failures[i] = r.mask(f)
 	}
 	text := strings.Join(g.Failures, "\n")
 	r.say(text)

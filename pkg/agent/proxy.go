@@ -25,7 +25,7 @@ func (r *run) openShim(ctx context.Context, s *session, t *tally) (proxy *shim.S
 	cfg := r.d.Config
 	opt := shim.Options{
 		RecordDir: r.h.Path(""), Full: cfg.Defaults.DumpRequests, Log: r.d.Logger, FirstByte: cfg.LLM.FirstByteTimeout,
-		Idle: cfg.LLM.IdleTimeout, OnRecord: t.record, Transport: &heard{s: s, r: r},
+		Idle: cfg.LLM.IdleTimeout, OnRecord: t.record, Mask: r.mask, Transport: &heard{s: s, r: r},
 	}
 	want := askWindow
 	if cfg.LLM.NumCtx > 0 {

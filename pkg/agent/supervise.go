@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"legwork/pkg/claudecode"
+	"legwork/pkg/clean"
 	"legwork/pkg/fsx"
 	"legwork/pkg/jobs"
 	"legwork/pkg/llm"
@@ -28,6 +29,7 @@ type run struct {
 	req   Request
 	facts Facts
 	began time.Time
+	mask  func(string) string // of all that is kept or said of what the session and its programs wrote
 
 	choice  llm.Choice
 	dir     string // where the session works
@@ -49,7 +51,7 @@ func Supervise(ctx context.Context, d Deps, id string) error {
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &run{d: d, h: h, began: time.Now()}
+	r := &run{d: d, h: h, began: time.Now(), mask: d.Config.Masker(d.Env)}
 	job := h.Job()
 	r.facts = FactsOf(job)
 	ctx, stop := h.Context(ctx)
@@ -65,11 +67,11 @@ func Supervise(ctx context.Context, d Deps, id string) error {
 	r.finishTree(end, v)
 	_, _ = proc.KillEnv(jobs.Mark(h.ID())) // what left its group and its parents
 	r.ledger(end, v)
-	why := r.d.Config.Redact(v.why)
+	why := r.mask(v.why)
 	if v.state == jobs.Succeeded {
 		why = ""
 	}
-	return h.Finish(jobs.End{State: v.state, Ending: v.ending, Error: why, Reply: r.d.Config.Redact(r.reply(v)), Facts: r.facts})
+	return h.Finish(jobs.End{State: v.state, Ending: v.ending, Error: why, Reply: r.mask(r.reply(v)), Facts: r.facts})
 }
 
 // failure is the verdict on a job whose surroundings failed.
@@ -161,7 +163,7 @@ func (r *run) resetFacts() {
 // slot chooses the endpoint again, as it is now, and waits for a free slot there.
 func (r *run) slot(ctx context.Context) (func(), error) {
 	var err error
-	show := func(p llm.Progress) { r.h.Progress(p.Text) }
+	show := func(p llm.Progress) { r.show(p.Text) }
 	r.choice, err = r.d.Models.Choose(ctx, llm.Want{Model: r.req.Model, Endpoint: r.req.Endpoint, Tools: true, Wait: true, OnProgress: show})
 	if err != nil {
 		return nil, err
@@ -173,7 +175,7 @@ func (r *run) slot(ctx context.Context) (func(), error) {
 func (r *run) converse(ctx context.Context) (verdict, error) {
 	ctx, stall := context.WithCancelCause(ctx)
 	defer stall(nil)
-	t := &tally{dir: r.dir, say: r.say, show: r.h.Progress, stall: func() { stall(errStalled) }, began: r.began, f: &r.facts, calls: map[string]string{}}
+	t := &tally{dir: r.dir, say: r.say, show: r.show, mask: r.mask, stall: func() { stall(errStalled) }, began: r.began, f: &r.facts, calls: map[string]string{}}
 	s := &session{}
 	proxy, addr, closeShim, err := r.openShim(ctx, s, t)
 	if err != nil {
@@ -189,7 +191,7 @@ func (r *run) converse(ctx context.Context) (verdict, error) {
 	if sv, ok := stopped(ctx); ok {
 		v = sv
 	} else if v.ending == NoResult {
-		v = silentEnd(exit, s.stderr.String())
+		v = silentEnd(exit, r.mask(s.stderr.String()))
 	}
 	r.facts.Usage = proxy.Summary()
 	after := r.speculation(context.WithoutCancel(ctx))
@@ -201,7 +203,7 @@ func (r *run) converse(ctx context.Context) (verdict, error) {
 func (r *run) turns(ctx context.Context, s *session, t *tally, proxy *shim.Shim) verdict {
 	text := r.prompt()
 	for {
-		r.say("=== task: " + oneLine(text, 2000))
+		r.say("=== task: " + oneLine(r.mask(text), 2000))
 		if err := s.send(text, r.facts.Gate == nil); err != nil {
 			return verdict{jobs.Failed, InternalFail, err.Error()}
 		}
@@ -209,6 +211,7 @@ func (r *run) turns(ctx context.Context, s *session, t *tally, proxy *shim.Shim)
 		if !ok || ctx.Err() != nil {
 			return verdict{ending: NoResult}
 		}
+		res.Text = r.mask(res.Text)
 		r.facts.Answer = res.Text
 		v := judge(res, proxy.Summary(), t.last)
 		if r.facts.Gate == nil || v.ending != Done && !gaveUp(v.ending) {
@@ -308,19 +311,23 @@ func (r *run) openClient(ctx context.Context, s *session, t *tally, shimEnv []st
 	if err != nil {
 		return err
 	}
-	onLine := func(line []byte, events []claudecode.Event) {
-		if err := r.h.Event(line); err != nil {
+	bad := func(fragment []byte, reason string) {
+		r.say(fmt.Sprintf("!! %s: %s", reason, oneLine(r.mask(string(fragment)), maxShownResult)))
+	}
+	if err := s.open(ctx, r.d.Children, cs.Argv(), claudecode.Env(r.d.Env, own), r.dir, r.onLine(t), bad); err != nil {
+		return fmt.Errorf("start %s: %w", client.Path, err)
+	}
+	return r.h.Update(func(j *jobs.Job) { j.Child = s.p.Identity() })
+}
+
+// onLine keeps what the client says, and follows it.
+func (r *run) onLine(t *tally) func([]byte, []claudecode.Event) {
+	return func(line []byte, events []claudecode.Event) {
+		if err := r.h.Event(clean.MaskJSON(line, r.mask)); err != nil {
 			r.d.Logger.Warn("event not kept", "err", err)
 		}
 		t.events(events)
 	}
-	bad := func(fragment []byte, reason string) {
-		r.say(fmt.Sprintf("!! %s: %s", reason, oneLine(string(fragment), maxShownResult)))
-	}
-	if err := s.open(ctx, r.d.Children, cs.Argv(), claudecode.Env(r.d.Env, own), r.dir, onLine, bad); err != nil {
-		return fmt.Errorf("start %s: %w", client.Path, err)
-	}
-	return r.h.Update(func(j *jobs.Job) { j.Child = s.p.Identity() })
 }
 
 // leanTools keep the client's prompt at a sixth of its usual size.
@@ -362,13 +369,16 @@ func (r *run) stallLimit() time.Duration {
 }
 
 func (r *run) say(text string) {
-	if err := r.h.Say(r.d.Config.Redact(text)); err != nil {
+	if err := r.h.Say(r.mask(text)); err != nil {
 		r.d.Logger.Warn("transcript", "err", err)
 	}
 }
 
+// show sets the line of progress.
+func (r *run) show(text string) { r.h.Progress(r.mask(text)) }
+
 func (r *run) note(format string, a ...any) {
-	n := fmt.Sprintf(format, a...)
+	n := r.mask(fmt.Sprintf(format, a...))
 	if !slices.Contains(r.facts.Notes, n) {
 		r.facts.Notes = append(r.facts.Notes, n)
 	}
@@ -376,7 +386,7 @@ func (r *run) note(format string, a ...any) {
 
 // warn is a note that stands before all others.
 func (r *run) warn(format string, a ...any) {
-	r.facts.Notes = append([]string{"WARNING: " + fmt.Sprintf(format, a...)}, r.facts.Notes...)
+	r.facts.Notes = append([]string{"WARNING: " + r.mask(fmt.Sprintf(format, a...))}, r.facts.Notes...)
 }
 
 func newUUID() string {

@@ -17,6 +17,7 @@ type tally struct {
 	dir   string // where the session works; files are told relative to it
 	say   func(string)
 	show  func(string)
+	mask  func(string) string
 	stall func() // called when waiting longer makes no sense
 	began time.Time
 
@@ -85,16 +86,16 @@ func (t *tally) event(e claudecode.Event) {
 		t.result(e)
 	case claudecode.EventDenied:
 		t.denied(e.Tool)
-		t.say(fmt.Sprintf("!! refused: %s is not allowed (%s)", e.Tool, oneLine(e.Text, maxShownResult)))
+		t.say(fmt.Sprintf("!! refused: %s is not allowed (%s)", e.Tool, t.line(e.Text, maxShownResult)))
 	case claudecode.EventRetry:
 		t.f.Retries++
 		t.doing = "trying again"
-		t.say("!! the request failed and is tried again: " + oneLine(e.Text, maxShownResult))
+		t.say("!! the request failed and is tried again: " + t.line(e.Text, maxShownResult))
 	case claudecode.EventCompacted:
 		t.f.Compactions++
 		t.say("-- the conversation was compacted")
 	case claudecode.EventNotice:
-		t.say("!! " + oneLine(e.Text, 2*maxShownResult))
+		t.say("!! " + t.line(e.Text, 2*maxShownResult))
 	case claudecode.EventResult:
 		for _, tool := range e.Result.Denied {
 			t.denied(tool)
@@ -108,8 +109,8 @@ func (t *tally) call(e claudecode.Event) {
 	t.calls[e.Call] = e.Tool
 	file := orElse(e.Input.Get("file_path").Str, e.Input.Get("notebook_path").Str)
 	what := orElse(e.Input.Get("command").Str, orElse(t.rel(file), orElse(e.Input.Get("pattern").Str, e.Input.Raw)))
-	t.doing = e.Tool + " " + oneLine(what, 60)
-	t.say("> " + e.Tool + " " + oneLine(what, maxShownInput))
+	t.doing = e.Tool + " " + t.line(what, 60)
+	t.say("> " + e.Tool + " " + t.line(what, maxShownInput))
 	if edits(e.Tool) && file != "" && !slices.Contains(t.f.Touched, t.rel(file)) {
 		t.f.Touched = append(t.f.Touched, t.rel(file))
 	}
@@ -130,7 +131,7 @@ func (t *tally) result(e claudecode.Event) {
 		t.denied(t.calls[e.Call])
 	}
 	t.doing = "reading"
-	t.say(mark + " " + oneLine(e.Text, maxShownResult))
+	t.say(mark + " " + t.line(e.Text, maxShownResult))
 }
 
 // isDenial tells whether a failed call is one that was refused: the event that says so comes before or after.
@@ -194,6 +195,9 @@ func orElse(a, b string) string {
 	}
 	return b
 }
+
+// line is a text on one line; a secret is hidden before it could be cut in two.
+func (t *tally) line(s string, n int) string { return oneLine(t.mask(s), n) }
 
 // oneLine shortens a text to one line of at most n characters.
 func oneLine(s string, n int) string {

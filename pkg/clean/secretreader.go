@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"regexp"
 	"strings"
-	"sync"
 )
 
 // Reader passes r on, line for line, with the keys masked whose shape cannot be mistaken: values of the
@@ -44,7 +42,7 @@ type maskReader struct {
 	out   []byte // ready to be passed on
 	made  bytes.Buffer
 	used  int // bytes of buf that out stands for
-	block int // lines of a private key block that may still come; 0: outside
+	block keyBlock
 	err   error
 }
 
@@ -143,20 +141,18 @@ func (g *signs) in(b []byte) bool {
 }
 
 func (m *maskReader) mask(b []byte) []byte {
-	if m.block == 0 && !m.signs.in(b) {
+	if m.block.left == 0 && !m.signs.in(b) {
 		return b
 	}
 	m.made.Reset()
 	for line := range bytes.Lines(b) {
 		text, ended := bytes.CutSuffix(line, []byte("\n"))
 		switch {
-		case m.block > 0:
-			m.made.WriteString(m.inBlock(string(text)))
+		case m.block.left > 0:
+			m.made.WriteString(m.block.line(string(text)))
 		case m.signs.in(text):
 			m.made.WriteString(m.s.Mask(string(text)))
-			if i := bytes.LastIndex(text, []byte("PRIVATE KEY-----")); i >= 0 && bytes.Contains(text[:i], []byte("-----BEGIN")) && !bytes.Contains(text, []byte("-----END")) {
-				m.block = maxBlock
-			}
+			m.block.opens(string(text))
 		default:
 			m.made.Write(text)
 		}
@@ -165,33 +161,4 @@ func (m *maskReader) mask(b []byte) []byte {
 		}
 	}
 	return m.made.Bytes()
-}
-
-// maxBlock is more lines than any key has.
-const maxBlock = 300
-
-var blockLine = sync.OnceValue(func() (re struct{ body, header *regexp.Regexp }) {
-	re.body = regexp.MustCompile(`(?:^|[\s"'])([A-Za-z0-9+/]{40,}={0,2})|^[\s"']*([A-Za-z0-9+/]{2,}={0,2})(?:\\n)?["'+, ]*$`)
-	re.header = regexp.MustCompile(`^\s*(Proc-Type|DEK-Info|Comment|Version)\b|^\W*$`)
-	return re
-})
-
-// inBlock masks a line of a private key; one that is no part of it ends the block (source code that
-// compares with the first line of a key goes on with something else).
-func (m *maskReader) inBlock(line string) string {
-	m.block--
-	re := blockLine()
-	switch {
-	case strings.Contains(line, "-----END"):
-		m.block = 0
-	case re.header.MatchString(line):
-	default:
-		i := re.body.FindStringSubmatchIndex(line)
-		if i == nil {
-			m.block = 0
-			break
-		}
-		return line[:max(i[2], i[4])] + Masked
-	}
-	return line
 }

@@ -2,6 +2,7 @@ package clean
 
 import (
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -15,9 +16,9 @@ func TestSecretsReader(t *testing.T) {
 		"VjSUB2emm5WqGmQH6/8i1w==\n-----END RSA PRIVATE KEY-----\nvalue my-own-value-42 shown\n" +
 		"if s == \"-----BEGIN PRIVATE KEY-----\" {\n\treturn parseTheWholeFile(name, mode)\n}\n" +
 		strings.Repeat("x", 2*maskBlock) + "\nlast, without an end"
-	want := "before\nkey [masked] used\n-----BEGIN RSA PRIVATE KEY-----[masked]\nProc-Type: 4,ENCRYPTED\n\n" + strings.Repeat("[masked]\n", 4) +
+	want := "before\nkey [masked] used\n-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n" + strings.Repeat("[masked]\n", 4) +
 		"-----END RSA PRIVATE KEY-----\nvalue [masked] shown\n" +
-		"if s == \"-----BEGIN PRIVATE KEY-----[masked]\n\treturn parseTheWholeFile(name, mode)\n}\n" +
+		"if s == \"-----BEGIN PRIVATE KEY-----\" {\n\treturn parseTheWholeFile(name, mode)\n}\n" +
 		strings.Repeat("x", 2*maskBlock) + "\nlast, without an end"
 	s := NewSecrets([]string{"DEPLOY_TOKEN=my-own-value-42"})
 	for name, r := range map[string]io.Reader{
@@ -34,6 +35,45 @@ func TestSecretsReader(t *testing.T) {
 	broken := io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(io.ErrUnexpectedEOF))
 	if got, err := io.ReadAll(s.Reader(broken)); err == nil || string(got) != "a\nb" {
 		t.Errorf("a read error is lost: %q, %v", got, err)
+	}
+}
+
+// Keys that a program shows with something before every line.
+func TestSecretsReaderShownKeys(t *testing.T) {
+	t.Parallel()
+	body := []string{
+		"MIIEvAIBADANBgkqhkiG9w0BAQEFAASCBKYwggSiAgEAAoIBAQCRynznd38gLsbw", "VjSUB2emm5WqGmQH6/8i1wAQEFAASCBKYwggSiAgEAAoIBAQCRynznd38gLsbwAB", "Qk1f6/8i1w==",
+	}
+	key := append(append([]string{"-----BEGIN RSA PRIVATE KEY-----"}, body...), "-----END RSA PRIVATE KEY-----")
+	var s Secrets
+	for name, head := range map[string]func(i int) string{
+		"diff":                func(int) string { return "-" },
+		"grep -n -A":          func(i int) string { return strconv.Itoa(i+1) + map[bool]string{true: ":", false: "-"}[i == 0] },
+		"grep -n -A, files":   func(i int) string { return "conf/my-key.pem" + map[bool]string{true: ":1:", false: "-2-"}[i == 0] },
+		"cat -n":              func(i int) string { return "     " + strconv.Itoa(i+1) + "\t" },
+		"a numbered file":     func(i int) string { return "     " + strconv.Itoa(i+1) + "→" },
+		"quoted in a message": func(int) string { return "> " },
+		"compose file":        func(int) string { return "      " },
+	} {
+		text := "before it\n"
+		for i, line := range key {
+			text += head(i) + line + "\n"
+		}
+		text += "+x := parse(it)\n"
+		got, err := io.ReadAll(s.Reader(strings.NewReader(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for way, out := range map[string]string{"Reader": string(got), "Mask": s.Mask(text)} {
+			for _, secret := range body {
+				if strings.Contains(out, secret) {
+					t.Errorf("%s, %s: a line of the key is left:\n%s", name, way, out)
+				}
+			}
+			if !strings.HasPrefix(out, "before it\n") || !strings.HasSuffix(out, "+x := parse(it)\n") {
+				t.Errorf("%s, %s: what stands around it:\n%s", name, way, out)
+			}
+		}
 	}
 }
 

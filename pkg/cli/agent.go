@@ -154,7 +154,7 @@ func (a *app) printJob(job jobs.Job) error {
 			return err
 		}
 	} else {
-		a.printReply(a.redact(agent.Status(job)))
+		a.printReply(a.mask(agent.Status(job)))
 	}
 	return jobEnding(job)
 }
@@ -243,7 +243,7 @@ func (a *app) awaitJob(ctx context.Context, store *jobs.Store, id string, wait *
 	if err != nil {
 		return "", err
 	}
-	return a.redact(agent.Status(job)), nil
+	return a.mask(agent.Status(job)), nil
 }
 
 func (a *app) waitTool(ctx context.Context, id string, wait *float64, progress func(string)) (string, error) {
@@ -267,7 +267,7 @@ func (a *app) statusTool(_ context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return a.redact(agent.Status(job)), nil
+	return a.mask(agent.Status(job)), nil
 }
 
 func (a *app) logTool(_ context.Context, in mcpserver.JobLogInput) (string, error) {
@@ -282,7 +282,7 @@ func (a *app) logTool(_ context.Context, in mcpserver.JobLogInput) (string, erro
 	if page.From == 0 {
 		return fmt.Sprintf("no lines (%d in all)", page.Total), nil
 	}
-	return a.redact(fmt.Sprintf("lines %d-%d of %d\n%s", page.From, page.To, page.Total, page.Text)), nil
+	return a.mask(fmt.Sprintf("lines %d-%d of %d\n%s", page.From, page.To, page.Total, page.Text)), nil
 }
 
 func (a *app) cancelTool(ctx context.Context, id string) (string, error) {
@@ -294,7 +294,7 @@ func (a *app) cancelTool(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return a.redact(agent.Status(job)), nil
+	return a.mask(agent.Status(job)), nil
 }
 
 func (a *app) listTool(context.Context) (string, error) {
@@ -306,7 +306,7 @@ func (a *app) listTool(context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return a.redact(jobTable(all, listedJobs)), nil
+	return a.mask(jobTable(all, listedJobs)), nil
 }
 
 func (a *app) jobStore() (*jobs.Store, error) {

@@ -123,14 +123,17 @@ func (a *app) ground() (cfg *config.Config, models *llm.Registry, state string, 
 	return cfg, models, state, err
 }
 
-// redact removes secrets of the configuration from a message.
-func (a *app) redact(s string) string {
+// redact removes the secrets of the configuration and of the environment from a message.
+func (a *app) redact(s string) string { return a.settings().KnownMasker(a.env)(s) }
+
+// mask removes them too, and what has the form of a key, from what programs and models wrote.
+func (a *app) mask(s string) string { return a.settings().Masker(a.env)(s) }
+
+// settings is the configuration as it was read last; nil before.
+func (a *app) settings() *config.Config {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.last == nil {
-		return s
-	}
-	return a.last.Redact(s)
+	return a.last
 }
 
 // offload is the verb behind `legwork offload` and the tools offload and offload_files.

@@ -155,7 +155,7 @@ func (a *app) delegateJob(ctx context.Context, req delegate.Request, wait time.D
 	h, err := store.Go(context.WithoutCancel(ctx), spec, func(ctx context.Context, h *jobs.Handle) jobs.End {
 		res, err := a.delegate(ctx, req, func(text string) { h.Progress(text) })
 		if failed = err; err != nil {
-			return jobs.End{State: delegateState(ctx, nil), Ending: "refused", Error: a.redact(err.Error()), Reply: a.redact(err.Error())}
+			return jobs.End{State: delegateState(ctx, nil), Ending: "refused", Error: a.mask(err.Error()), Reply: a.mask(err.Error())}
 		}
 		text := a.redact(res.Text())
 		if err := h.Say(text); err != nil {

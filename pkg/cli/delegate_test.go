@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,6 +49,83 @@ func delegateSite(t *testing.T, server *llmtest.Server) (*app, string, string) {
 	a := newApp(env, strings.NewReader(""), &out, io.Discard)
 	t.Cleanup(a.close)
 	return a, dir, state
+}
+
+// What a failing test prints of a key is neither replied nor kept, and the model does not get it either.
+func TestDelegateMasksKeys(t *testing.T) {
+	t.Parallel()
+	var prompts strings.Builder
+	var mu sync.Mutex
+	server := llmtest.NewLlamaServer(t, llmtest.Config{Answer: func(c llmtest.Call) llmtest.Reply {
+		mu.Lock()
+		defer mu.Unlock()
+		prompts.WriteString(c.Last() + "\n")
+		return llmtest.Reply{Text: "```text\nwrong\n```"}
+	}})
+	a, dir, state := delegateSite(t, server)
+	a.env = append(a.env, "DEPLOY_TOKEN=blue-horse-9134-xyz")
+	hub := "ghp_" + strings.Repeat("a1", 18)
+	script := "echo \"AssertionError: login with $DEPLOY_TOKEN failed, " + hub + "\"; exit 1\n"
+	if err := os.WriteFile(filepath.Join(dir, "check.sh"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	minute := 60.0
+	text, err := a.delegateTool(t.Context(), mcpserver.DelegateInput{Spec: "Write the word.", TargetFile: "out.txt", TestCommand: "sh check.sh", WaitS: &minute}, func(string) {})
+	if err != nil || !strings.Contains(text, "login with [masked] failed") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	all := map[string]string{"reply": text}
+	for _, pattern := range []string{"delegates/*.txt", "jobs/*/job.json", "jobs/*/transcript.txt"} {
+		paths, _ := filepath.Glob(filepath.Join(state, pattern))
+		if len(paths) == 0 {
+			t.Errorf("no %s", pattern)
+		}
+		for _, path := range paths {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[pattern] += string(b)
+		}
+	}
+	for name, got := range all {
+		if strings.Contains(got, "blue-horse") || strings.Contains(got, hub) {
+			t.Errorf("the %s: a key is left:\n%s", name, got)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if strings.Contains(prompts.String(), "blue-horse") {
+		t.Error("the model was given the key")
+	}
+}
+
+// A log that an older version kept is masked when it is shown.
+func TestJobLogMasksKeys(t *testing.T) {
+	t.Parallel()
+	a, _, state := delegateSite(t, llmtest.NewLlamaServer(t, llmtest.Config{}))
+	a.env = append(a.env, "DEPLOY_TOKEN=blue-horse-9134-xyz")
+	var out bytes.Buffer
+	a.stdout = &out
+	h, err := jobs.New(state).Create(jobs.Spec{Kind: "run_agent", Task: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Say("< DEPLOY_TOKEN=blue-horse-9134-xyz\n< DB_PASS=another-value"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := a.logTool(t.Context(), mcpserver.JobLogInput{Job: h.ID()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.logJob(t.Context(), h.ID(), 10, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range []string{text, out.String()} {
+		if !strings.Contains(got, "DEPLOY_TOKEN=[masked]\n< DB_PASS=[masked]") {
+			t.Errorf("got %s", got)
+		}
+	}
 }
 
 func TestDelegateWait(t *testing.T) {

@@ -109,7 +109,7 @@ func (a *app) listJobs(limit int) error {
 	if a.global.json {
 		return a.printJSON(all)
 	}
-	a.printf("%s\n", a.redact(jobTable(all, limit)))
+	a.printf("%s\n", a.mask(jobTable(all, limit)))
 	return nil
 }
 
@@ -130,7 +130,7 @@ func (a *app) watchJobs(ctx context.Context, limit int) error {
 		if err != nil {
 			return err
 		}
-		text := a.redact(jobTable(all, limit))
+		text := a.mask(jobTable(all, limit))
 		switch {
 		case isTerminal(a.stdout):
 			a.printf("\x1b[H\x1b[2J%s\n", text)
@@ -165,7 +165,7 @@ func (a *app) showJob(id string) error {
 	if a.global.json {
 		return a.printJSON(job)
 	}
-	a.printReply(a.redact(agent.Status(job)))
+	a.printReply(a.mask(agent.Status(job)))
 	return nil
 }
 
@@ -194,7 +194,7 @@ func (a *app) logJob(ctx context.Context, id string, lines int, follow bool) err
 		return err
 	}
 	if page.From > 0 {
-		a.printf("%s\n", a.redact(page.Text))
+		a.printf("%s\n", a.mask(page.Text))
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -213,7 +213,7 @@ func (a *app) logJob(ctx context.Context, id string, lines int, follow bool) err
 				break
 			}
 			all := strings.Split(page.Text, "\n")
-			a.printf("%s\n", a.redact(strings.Join(all[max(0, len(all)-fresh):], "\n")))
+			a.printf("%s\n", a.mask(strings.Join(all[max(0, len(all)-fresh):], "\n")))
 			shown = page.To
 		}
 		if job.State.Final() {
@@ -240,7 +240,7 @@ func (a *app) cancelJob(ctx context.Context, id string) error {
 	if a.global.json {
 		return a.printJSON(job)
 	}
-	a.printReply(a.redact(agent.Status(job)))
+	a.printReply(a.mask(agent.Status(job)))
 	return nil
 }
 

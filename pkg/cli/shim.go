@@ -59,7 +59,7 @@ func (a *app) runShim(ctx context.Context, o shimOptions) error {
 			return &exitError{exitUsage, err}
 		}
 	}
-	opt := shim.Options{RecordDir: o.records, Full: o.full, Log: a.log, FirstByte: cfg.LLM.FirstByteTimeout, Idle: cfg.LLM.IdleTimeout}
+	opt := shim.Options{RecordDir: o.records, Full: o.full, Log: a.log, FirstByte: cfg.LLM.FirstByteTimeout, Idle: cfg.LLM.IdleTimeout, Mask: cfg.Masker(a.env)}
 	if target, err = shim.EnsureWindow(ctx, target, o.window, opt); err != nil {
 		return &exitError{exitBackend, err}
 	}

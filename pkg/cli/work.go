@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"legwork/pkg/clean"
 	"legwork/pkg/mcpserver"
 	"legwork/pkg/offload"
 )
@@ -79,7 +80,7 @@ func (a *app) printJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	a.printf("%s\n", a.redact(string(b)))
+	a.printf("%s\n", clean.MaskJSON(b, a.redact))
 	return nil
 }
 

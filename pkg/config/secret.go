@@ -12,6 +12,8 @@ import (
 	"unicode"
 
 	"gopkg.in/yaml.v3"
+
+	"legwork/pkg/clean"
 )
 
 // Secret is a value that is never shown: every way of printing or encoding it gives "(set)", or "" when empty.
@@ -201,4 +203,26 @@ func (c *Config) Redact(text string) string {
 		return text
 	}
 	return c.redact().Replace(text)
+}
+
+// Masker is how text that programs and models wrote is made fit to be shown or kept: without the secret values of
+// this configuration and of env, and without what has the form of a key. offload.mask_secrets leaves the first alone.
+func (c *Config) Masker(env []string) func(text string) string {
+	secrets := c.secrets(env)
+	return func(text string) string { return c.Redact(secrets.Mask(text)) }
+}
+
+// KnownMasker is Masker without the forms: for text that is wanted to the letter, as code and pages are, where what
+// looks like a key may be an example.
+func (c *Config) KnownMasker(env []string) func(text string) string {
+	secrets := c.secrets(env)
+	return func(text string) string { return c.Redact(secrets.MaskValues(text)) }
+}
+
+// secrets are those of env; nil when the settings say that nothing is masked. Without a configuration all is.
+func (c *Config) secrets(env []string) *clean.Secrets {
+	if c != nil && !c.Offload.MaskSecrets {
+		return nil
+	}
+	return clean.NewSecrets(env)
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"legwork/pkg/config"
 )
 
 const secretYAML = `
@@ -96,6 +98,30 @@ func TestRedact(t *testing.T) {
 	}
 	if got := cfg.Redact(`Get "http://g:1": header Authorization: Bearer tok-abcdefgh`); strings.Contains(got, "tok-") {
 		t.Error(got)
+	}
+}
+
+// What a program wrote is masked by all that is known of keys; what is wanted to the letter by the known values.
+func TestMasker(t *testing.T) {
+	t.Parallel()
+	env := []string{"DEPLOY_TOKEN=blue-horse-9134-xyz"}
+	text := secretValues[0] + " blue-horse-9134-xyz DB_PASS=another-value"
+	made := func(settings string) *config.Config {
+		w := newWorld(t)
+		w.user(secretYAML + settings)
+		return w.load()
+	}
+	on, off := made(""), made("\noffload: {mask_secrets: false}\n")
+	for name, c := range map[string]struct{ got, want string }{
+		"all":                {on.Masker(env)(text), "(set) [masked] DB_PASS=[masked]"},
+		"known":              {on.KnownMasker(env)(text), "(set) [masked] DB_PASS=another-value"},
+		"turned off":         {off.Masker(env)(text), "(set) blue-horse-9134-xyz DB_PASS=another-value"},
+		"known, turned off":  {off.KnownMasker(env)(text), "(set) blue-horse-9134-xyz DB_PASS=another-value"},
+		"no settings at all": {(*config.Config)(nil).Masker(env)(text), secretValues[0] + " [masked] DB_PASS=[masked]"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: got %q, want %q", name, c.got, c.want)
+		}
 	}
 }
 

@@ -384,7 +384,7 @@ func (c *call) failed(ctx context.Context, err error) error {
 	default:
 		return err
 	}
-	c.res.Verdict, c.res.Outcome, c.res.Error = Error, outcome, c.Config.Redact(err.Error())
+	c.res.Verdict, c.res.Outcome, c.res.Error = Error, outcome, err.Error()
 	return nil
 }
 

@@ -105,7 +105,9 @@ type call struct {
 	// surfaces are what the tests take from each target.
 	surfaces []surface
 	notes    *transcript
-	kept     bool // the worktree stays
+	mask     func(string) string // of what is kept or replied
+	known    func(string) string // of what the model is told: there an example may be what the task is about
+	kept     bool                // the worktree stays
 }
 
 // Run carries out one request. Errors: *InputError and *RefusedError for what the caller can change, those
@@ -115,7 +117,7 @@ func Run(ctx context.Context, d Deps, req Request) (*Result, error) {
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &call{Deps: d, req: req, start: time.Now(), res: &Result{}}
+	c := &call{Deps: d, req: req, start: time.Now(), res: &Result{}, mask: d.Config.Masker(d.Env), known: d.Config.KnownMasker(d.Env)}
 	if err := c.check(ctx); err != nil {
 		return nil, err
 	}
@@ -185,7 +187,7 @@ func (c *call) prepare(ctx context.Context) error {
 	if err := c.tree.Own(c.res.Targets...); err != nil {
 		return err
 	}
-	c.notes = newTranscript(c.transcripts(), c.tree.ID)
+	c.notes = newTranscript(c.transcripts(), c.tree.ID, c.mask)
 	c.res.Transcript = c.notes.path
 	for i := range c.res.Targets {
 		c.surfaces = append(c.surfaces, c.surfaceOf(i))
@@ -324,7 +326,7 @@ func (c *call) say(format string, a ...any) {
 	if c.Progress != nil {
 		c.res.mu.Lock()
 		defer c.res.mu.Unlock()
-		c.Progress(fmt.Sprintf(format, a...))
+		c.Progress(c.mask(fmt.Sprintf(format, a...)))
 	}
 }
 

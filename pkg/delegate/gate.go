@@ -124,6 +124,7 @@ func (g *gate) once(ctx context.Context) (gateRun, error) {
 	r.tail = tail.String()
 	ev := ch.Read()
 	r.result.Apply(ev)
+	g.hide(&r)
 	r.attached = slices.ContainsFunc(ch.Attached(), func(n string) bool { return n != "node guard" })
 	if ev.Started && (ev.Passed != nil || ev.Failed != nil || ev.Skipped != nil) {
 		r.passed, r.failed, r.skipped = g.tests(ev.Passed), g.tests(ev.Failed), g.tests(ev.Skipped)
@@ -176,6 +177,22 @@ func (g *gate) restore(ctx context.Context, r *gateRun) error {
 	return g.c.tree.Undo(ctx, undo)
 }
 
+// hide takes the secrets that are known out of what a run said, before any of it is cut, told or kept. The names of
+// tests stay, because runs are compared by them.
+func (g *gate) hide(r *gateRun) {
+	r.tail = g.c.known(r.tail)
+	res := &r.result
+	for i := range res.Failures {
+		res.Failures[i].Message = g.c.known(res.Failures[i].Message)
+	}
+	for i := range res.Suites {
+		res.Suites[i].Message = g.c.known(res.Suites[i].Message)
+	}
+	for i := range res.BuildErrors {
+		res.BuildErrors[i].Message = g.c.known(res.BuildErrors[i].Message)
+	}
+}
+
 // tailWriter hands everything on and keeps the end.
 type tailWriter struct {
 	to  *runners.Scanner
@@ -217,7 +234,7 @@ func (c *call) baseline(ctx context.Context) error {
 	c.red = red
 	c.notes.add("baseline", red.summary())
 	if why := c.notRed(red); why != "" {
-		return refuse("the test is no gate yet: %s. No attempt was made", why)
+		return refuse("the test is no gate yet: %s. No attempt was made", c.mask(why))
 	}
 	c.res.Gate = c.level(red)
 	c.res.Total = max(red.total(), len(c.test.declared))

@@ -231,6 +231,33 @@ func (r *Result) ledgerOutcome() string {
 	return ledger.Failed
 }
 
+// hide takes secrets out of what programs and models said.
+func (r *Result) hide(mask func(string) string) {
+	texts := []*string{&r.Error, &r.Stopped, &r.why}
+	each := func(list []string) {
+		for i := range list {
+			texts = append(texts, &list[i])
+		}
+	}
+	facts := func(list []Fact) {
+		for i := range list {
+			f := &list[i]
+			texts = append(texts, &f.Test, &f.Call, &f.Got, &f.Expected, &f.Message)
+		}
+	}
+	each(r.Notes)
+	facts(r.facts)
+	for i := range r.Attempts {
+		a := &r.Attempts[i]
+		texts = append(texts, &a.Why)
+		each(a.Mended)
+		facts(a.Facts)
+	}
+	for _, text := range texts {
+		*text = mask(*text)
+	}
+}
+
 // record closes the result and adds a line to the run log.
 func (c *call) record(ctx context.Context) {
 	r := c.res
@@ -244,6 +271,10 @@ func (c *call) record(ctx context.Context) {
 		if len(c.best.mended) > 0 {
 			c.note("put right by rule, without the model: %s", strings.Join(c.best.mended, "; "))
 		}
+	}
+	r.hide(c.mask)
+	for rel, code := range r.Code { // wanted to the letter
+		r.Code[rel] = c.known(code)
 	}
 	c.notes.add("verdict", r.Text())
 	if !c.Config.Store.Ledger {

@@ -11,17 +11,18 @@ import (
 	"legwork/pkg/llm"
 )
 
-// transcript keeps all that a model was shown and said, for whoever wants to know what it saw.
+// transcript keeps all that a model was shown and said, secrets masked, for whoever wants to know what it saw.
 type transcript struct {
 	path string
+	mask func(string) string
 	mu   sync.Mutex
 }
 
-func newTranscript(dir, id string) *transcript {
+func newTranscript(dir, id string, mask func(string) string) *transcript {
 	if os.MkdirAll(dir, 0o700) != nil {
 		return &transcript{}
 	}
-	return &transcript{path: filepath.Join(dir, id+".txt")}
+	return &transcript{path: filepath.Join(dir, id+".txt"), mask: mask}
 }
 
 // add appends one part; a full disk loses the transcript, not the call.
@@ -36,7 +37,7 @@ func (t *transcript) add(head, text string) {
 		return
 	}
 	defer f.Close()
-	fmt.Fprintf(f, "=== %s\n%s\n", head, strings.TrimRight(text, "\n"))
+	fmt.Fprintf(f, "=== %s\n%s\n", head, strings.TrimRight(t.mask(text), "\n"))
 }
 
 func (t *transcript) prompt(attempt int, u turn, model string, messages []llm.Message) {

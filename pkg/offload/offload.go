@@ -151,7 +151,7 @@ func Run(ctx context.Context, d Deps, req Request) (*Result, error) {
 	if d.Config.Offload.MaskSecrets {
 		c.secrets = clean.NewSecrets(d.Env)
 	}
-	c.res = &Result{Question: req.Question, Command: req.Command, Files: req.Files, mask: c.masker()}
+	c.res = &Result{Question: req.Question, Command: req.Command, Files: req.Files, mask: d.Config.Masker(d.Env)}
 	c.store = Store{Dir: filepath.Join(d.StateDir, "raw"), Max: int64(d.Config.Store.RawMax), Age: d.Config.Store.RawAge}
 	search, stop := context.WithCancel(ctx)
 	defer c.looking.Wait()

@@ -16,11 +16,6 @@ const (
 	maxShown    = 400 // bytes of one message or line
 )
 
-// masker hides secrets in text that leaves the process.
-func (c *call) masker() func(string) string {
-	return func(text string) string { return c.Config.Redact(c.secrets.Mask(text)) }
-}
-
 func (c *call) mask(text string) string { return c.res.mask(text) }
 
 // Text is the reply: facts first, then the answer, then the lines it rests on, then where the rest is.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"legwork/pkg/clean"
 )
 
 // Outcome is how one request ended. Never two of them mean the same.
@@ -123,11 +125,12 @@ type recorder struct {
 	full    io.WriteCloser
 	on      func(Record)
 	secrets []string
+	more    func(string) string // of the options; may be nil
 	sum     Summary
 }
 
 func newRecorder(opt Options, secrets []string) (*recorder, error) {
-	r := &recorder{on: opt.OnRecord, secrets: secrets, sum: Summary{Outcomes: map[Outcome]int{}}}
+	r := &recorder{on: opt.OnRecord, secrets: secrets, more: opt.Mask, sum: Summary{Outcomes: map[Outcome]int{}}}
 	if opt.RecordDir == "" {
 		return r, nil
 	}
@@ -166,10 +169,10 @@ type bodies struct {
 // body is a text as it stands in the full record: masked first, because inside another string it would be escaped
 // twice, and as JSON where it is JSON.
 func (r *recorder) body(s string) any {
-	if s = r.mask(s); json.Valid([]byte(s)) {
-		return json.RawMessage(s)
+	if json.Valid([]byte(s)) {
+		return json.RawMessage(clean.MaskJSON([]byte(s), r.mask))
 	}
-	return s
+	return r.mask(s)
 }
 
 // put writes one record. A full disk must not fail the job, so write errors are only returned for the log.
@@ -270,12 +273,15 @@ func (r *recorder) mask(s string) string {
 	for _, secret := range r.secrets {
 		s = strings.ReplaceAll(s, secret, "***")
 	}
-	return keyLike().ReplaceAllString(s, "${1}***")
+	if s = keyLike().ReplaceAllString(s, "${1}***"); r.more != nil {
+		s = r.more(s)
+	}
+	return s
 }
 
 // secretsOf collects what must never be in a record. Values of a few characters are left out: masking "1" everywhere
 // would only destroy the record.
-func secretsOf(t Target, opt Options, token string) []string {
+func secretsOf(t Target, token string) []string {
 	var out []string
 	add := func(s string) {
 		if len(s) >= 6 && !slices.Contains(out, s) {
@@ -300,9 +306,6 @@ func secretsOf(t Target, opt Options, token string) []string {
 	if u, err := url.Parse(t.BaseURL); err == nil && u.User != nil {
 		password, _ := u.User.Password()
 		add(password)
-	}
-	for _, v := range opt.Secrets {
-		add(v)
 	}
 	slices.SortFunc(out, func(a, b string) int { return len(b) - len(a) })
 	return out

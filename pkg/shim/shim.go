@@ -43,8 +43,8 @@ type Options struct {
 	Full bool
 	// OnRecord is called after each request, from the request's goroutine; it must be quick.
 	OnRecord func(Record)
-	// Secrets are further strings to mask in the records (the target's key, headers and the token always are).
-	Secrets []string
+	// Mask hides further secrets in the records (the target's key, headers and the token always are hidden).
+	Mask func(text string) string
 	// DropTools are tools never offered to the server: the way out when one schema breaks its grammar.
 	DropTools []string
 	// NoSecondAsk turns off the one forced repetition of a reply that is clearly a failed tool call.
@@ -98,7 +98,7 @@ func New(t Target, opt Options) (*Shim, error) {
 		// A damaged store costs one refused request per lesson, not the job.
 		opt.Log.Warn("learned refusals not read", "path", t.Learned, "err", err)
 	}
-	rec, err := newRecorder(opt, secretsOf(t, opt, token))
+	rec, err := newRecorder(opt, secretsOf(t, token))
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/tidwall/gjson"
 	"go.uber.org/goleak"
+
+	"legwork/pkg/clean"
 )
 
 func TestMain(m *testing.M) {
@@ -711,9 +713,9 @@ func TestRecordsMaskSecrets(t *testing.T) {
 	f := newFake(t, answer{chunks: textStream("end_turn", "the key is key-of-the-target and sk-ant-REDACTED")})
 	r := newRig(t, f, func(target *Target, o *Options) {
 		target.APIKey, target.Header = "key-of-the-target", http.Header{"Authorization": {"Basic c29tZXNlY3JldA=="}}
-		o.RecordDir, o.Full, o.Secrets = dir, true, []string{`quo"ted`}
+		o.RecordDir, o.Full, o.Mask = dir, true, clean.NewSecrets([]string{`DEPLOY_TOKEN=quo"ted-horse`}).Mask
 	})
-	r.post(t, strings.Replace(ask(""), `"hi"`, quote("token "+r.shim.Token()+` c29tZXNlY3JldA== quo"ted hf_abcdefghijklmnopqrstuvwx`), 1)).message(t)
+	r.post(t, strings.Replace(ask(""), `"hi"`, quote("token "+r.shim.Token()+` c29tZXNlY3JldA== quo"ted-horse DB_PASSWORD="hunter2hunter2" hf_abcdefghijklmnopqrstuvwx`), 1)).message(t)
 	r.record(t, 0)
 	for _, name := range []string{"requests.jsonl", "requests_full.jsonl"} {
 		path := filepath.Join(dir, name)
@@ -724,7 +726,7 @@ func TestRecordsMaskSecrets(t *testing.T) {
 		if !json.Valid(data) {
 			t.Errorf("%s is not JSON: %s", name, data)
 		}
-		for _, secret := range []string{"key-of-the-target", "sk-ant-REDACTED", "c29tZXNlY3JldA", `quo`, r.shim.Token(), "hf_abc"} {
+		for _, secret := range []string{"key-of-the-target", "sk-ant-REDACTED", "c29tZXNlY3JldA", `quo`, "hunter2", r.shim.Token(), "hf_abc"} {
 			if strings.Contains(string(data), secret) {
 				t.Errorf("%s holds %s", name, secret)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -222,6 +223,51 @@ func TestBombMemory(t *testing.T) {
 	}
 	if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; allocated > 64 {
 		t.Errorf("%d MiB were allocated, server included", allocated)
+	}
+}
+
+// A small page must not become a large text: the bar is that of TestBombMemory.
+// What is allocated and freed again counts too, as others run at the same time.
+func TestBombMemoryOfText(t *testing.T) {
+	for name, c := range map[string]struct{ media, body string }{
+		"json, deep":          {"application/json", strings.Repeat("[", 9999) + "7" + strings.Repeat("]", 9999)},
+		"json, long and deep": {"application/json", strings.Repeat("[", 2000) + strings.Repeat("1,", 20_000) + "1" + strings.Repeat("]", 2000)},
+		"table, one wide row": {"text/html", "<table><tr>" + strings.Repeat("<td>x", 10_000) + strings.Repeat("<tr><td>x", 10_000)},
+		"tables, many":        {"text/html", strings.Repeat("<table><tr>"+strings.Repeat("<th>x", 300)+strings.Repeat("<tr><td>x", 300)+"</table>", 40)},
+	} {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		page, err := ReadBytes([]byte(c.body), c.media, nil)
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if grown := (after.HeapSys - before.HeapSys) >> 20; after.HeapSys > before.HeapSys && grown > 32 {
+			t.Errorf("%s: the heap grew by %d MiB", name, grown)
+		}
+		allocated := (after.TotalAlloc - before.TotalAlloc) >> 20
+		t.Logf("%s: %d bytes, text of %d, %d MiB allocated", name, len(c.body), len(page.Text), allocated)
+		if allocated > 64 || len(page.Text) > 4*len(c.body) {
+			t.Errorf("%s: a text of %d bytes from %d, %d MiB allocated", name, len(page.Text), len(c.body), allocated)
+		}
+	}
+}
+
+// The size that is foreseen is that of the text without white space of its own.
+func TestIndentedSize(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`{"a":[1,2,{"b":"},\"[\\"}],"c":[[[]]],"d":"x"}`, `[]`, `[[1],[2,3]]`, `"text: [1,2]"`} {
+		var out bytes.Buffer
+		if err := json.Indent(&out, []byte(text), "", jsonIndent); err != nil {
+			t.Fatal(err)
+		}
+		if got := indentedSize([]byte(text)); got < out.Len() || got > out.Len()+20 {
+			t.Errorf("%s: %d foreseen, %d made", text, got, out.Len())
+		}
+	}
+	if got := prettyJSON([]byte(`{"a":[1]}`)); got != "{\n  \"a\": [\n    1\n  ]\n}" {
+		t.Errorf("small JSON is indented: %q", got)
 	}
 }
 

@@ -130,13 +130,51 @@ func scriptShell(text []byte) bool {
 }
 
 // prettyJSON indents JSON so that passages can be cut at lines; text that is no
-// JSON stays as it is.
+// JSON stays as it is, and so does JSON that indentation would blow up: the
+// spaces grow with the square of the depth, so their number is found first.
 func prettyJSON(text []byte) string {
+	size := indentedSize(text)
+	if size > maxIndented {
+		return string(text)
+	}
 	var out bytes.Buffer
-	if json.Indent(&out, text, "", "  ") != nil || out.Len() > 2*maxTextBytes {
+	out.Grow(size)
+	if json.Indent(&out, text, "", jsonIndent) != nil {
 		return string(text)
 	}
 	return out.String()
+}
+
+const (
+	jsonIndent  = "  "
+	maxIndented = 2 * maxTextBytes
+)
+
+// indentedSize is how many bytes json.Indent makes of text, at most (white space
+// between the tokens is counted, and dropped there); the count ends where it is
+// above maxIndented. For text that is no JSON the number means nothing.
+func indentedSize(text []byte) int {
+	size, depth, quoted := len(text), 0, false
+	for i := 0; i < len(text) && size <= maxIndented; i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			depth++
+			size += 1 + depth*len(jsonIndent)
+		case c == ',':
+			size += 1 + depth*len(jsonIndent)
+		case c == ':':
+			size++
+		case c == '}', c == ']':
+			depth = max(0, depth-1)
+			size += 1 + depth*len(jsonIndent)
+		}
+	}
+	return size
 }
 
 // textTitle names a text without a title: its first heading, else its file name.

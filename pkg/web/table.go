@@ -80,7 +80,9 @@ func flattenTable(table *html.Node) {
 
 // renderTable writes a data table with one line for each row. The first row is
 // its head when it consists of th cells; otherwise the head is left empty, as
-// Markdown wants one.
+// Markdown wants one. The head is as wide as the widest row, or Markdown would
+// drop cells; shorter rows stay short, which Markdown allows: filled up, a table
+// of a few kilobytes would become hundreds of megabytes.
 func renderTable(_ converter.Context, w converter.Writer, table *html.Node) converter.RenderStatus {
 	var rows []*html.Node
 	var caption string
@@ -108,26 +110,21 @@ func renderTable(_ converter.Context, w converter.Writer, table *html.Node) conv
 	for _, row := range grid {
 		width = max(width, len(row))
 	}
-	writeRow := func(row []string) {
+	writeRow := func(row []string, width int) {
 		write("|")
-		for i := range width {
-			if i < len(row) {
-				write(" " + row[i] + " |")
-			} else {
-				write(" |")
-			}
+		for _, cell := range row {
+			write(" " + cell + " |")
 		}
-		write("\n")
+		write(strings.Repeat(" |", max(0, width-len(row))) + "\n")
 	}
-	if !head {
-		writeRow(nil)
-	} else {
-		writeRow(grid[0])
-		grid = grid[1:]
+	var first []string
+	if head {
+		first, grid = grid[0], grid[1:]
 	}
+	writeRow(first, width)
 	write("|" + strings.Repeat("---|", width) + "\n")
 	for _, row := range grid {
-		writeRow(row)
+		writeRow(row, 0)
 	}
 	write("\n")
 	return converter.RenderSuccess
