@@ -67,7 +67,7 @@ func goBuildParse(t *Text, f *finding) {
 			}
 		}
 	}
-	f.verdict(t, false)
+	f.verdict(t, false, "")
 }
 
 // goUsage is the line in which the go command refuses its arguments.
