@@ -141,6 +141,7 @@ func join(a, b finding) finding {
 	if a.Runner == "" {
 		return b
 	}
+	a.forgiven = (a.forgiven || b.forgiven) && (a.forgiven || !bad(a.State)) && (b.forgiven || !bad(b.State))
 	switch {
 	case a.State == "" || a.State == StateUnknown:
 		a.State = b.State
@@ -168,6 +169,5 @@ func join(a, b finding) finding {
 		a.extra(k, v)
 	}
 	a.exitExplained = a.exitExplained && b.exitExplained
-	a.forgiven = a.forgiven || b.forgiven
 	return a
 }

@@ -135,6 +135,9 @@ func stateRank(s State) int {
 	return 0
 }
 
+// bad says that s is worse than having run nothing.
+func bad(s State) bool { return stateRank(s) > stateRank(StateNoTests) }
+
 // worst returns the state of higher priority.
 func worst(a, b State) State {
 	if stateRank(b) > stateRank(a) {
