@@ -120,7 +120,7 @@ func ccVerdict(t *Text, f *finding, rest ccRest) {
 			bad = l
 		}
 	}
-	f.verdict(t, t.ExitOK(), bad)
+	f.verdict(t, t.SilentOK(), bad)
 }
 
 // ccDiag reads a compiler's message.

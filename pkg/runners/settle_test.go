@@ -19,6 +19,10 @@ func TestSettleNet(t *testing.T) {
 			t.Errorf("%s beside passed: %s, notes %q", name, r.State, r.Notes)
 		}
 	}
+	counted := finding{Result: Result{Failures: []Failure{{ID: "a"}}, Tests: Counts{Passed: new(4), Failed: new(0)}}}
+	if r := settle(text, passed(counted)); r.Tests.Passed != nil || r.Tests.Failed != nil {
+		t.Errorf("counts that leave a failure out are kept: %+v", r.Tests)
+	}
 	rerun := finding{Result: Result{State: StateFailed, Runner: "x", Failures: []Failure{{ID: "a"}}}, forgiven: true}
 	if r := settle(text, rerun); r.State != StatePassed {
 		t.Errorf("failures made good: %s", r.State)

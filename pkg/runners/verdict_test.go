@@ -62,3 +62,20 @@ func TestClosingLine(t *testing.T) {
 		}
 	}
 }
+
+// D10: the exit code behind a pipe is not the compiler's.
+func TestSilentBehindPipe(t *testing.T) {
+	t.Parallel()
+	zero := 0
+	for command, want := range map[string]runners.State{
+		"cc -c a.c":                runners.StatePassed,
+		"cc -c a.c && cc -c b.c":   runners.StatePassed,
+		"cc -c a.c 2>&1 | head -3": runners.StateUnknown,
+		"cc -c a.c; echo done":     runners.StateUnknown,
+	} {
+		r := runners.Parse([]byte("a.c:3:4: warning: unused variable 'x'\n"), runners.Hint{Command: command, Exit: &zero})
+		if r.State != want {
+			t.Errorf("%s: %s, want %s", command, r.State, want)
+		}
+	}
+}
