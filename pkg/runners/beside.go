@@ -9,12 +9,14 @@ import "slices"
 
 // beside adds to sum, read by kept, what others say in the same text.
 func beside(t *Text, kept []candidate, sum finding) finding {
-	first, names := kindWrapper, map[string]bool{}
+	first, names, guessed := kindWrapper, map[string]bool{}, false
 	for _, c := range kept {
 		first = min(first, c.kind)
+		guessed = guessed || c.own == nil && c.from == 0 && c.to == t.Len()
 		names[c.name] = true
 	}
 	switch {
+	case first == kindTests && guessed && bad(sum.State): // the rest may be its own
 	case first == kindTests:
 		for _, g := range gaps(t, kept) {
 			sum = gap(g, names, sum)
@@ -56,22 +58,23 @@ func gaps(t *Text, kept []candidate) []*Text {
 	return out
 }
 
-// span is where a run's own lines stand, from the first to the last.
+// span is where a run's own lines stand, from the first to the last; a match that
+// reaches to an end of the text may go beyond them.
 func (c candidate) span(t *Text) (from, to int) {
-	if c.own == nil || c.from > 0 || c.to < t.Len() {
-		return c.from, c.to
+	from, to = c.from, c.to
+	own := func(l string) bool { return containsAny(l, c.marks) }
+	switch {
+	case c.own != nil:
+		own = func(l string) bool { return c.own().MatchString(l) }
+	case len(c.marks) == 0 || from > 0 || to < t.Len():
+		return from, to
 	}
-	from, to = -1, 0
-	for i, l := range t.lines {
-		if c.own().MatchString(l) {
-			if from < 0 {
-				from = i
-			}
-			to = i + 1
+	if from == 0 {
+		if from = slices.IndexFunc(t.lines, own); from < 0 {
+			return c.from, c.to
 		}
 	}
-	if from < 0 {
-		return c.from, c.to
+	for end := to == t.Len(); end && to > from+1 && !own(t.lines[to-1]); to-- {
 	}
 	return from, to
 }

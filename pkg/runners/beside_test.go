@@ -79,3 +79,30 @@ func TestBesideTests(t *testing.T) {
 		}
 	}
 }
+
+// D11: so it is beside each runner's passed run of the corpus, and a tool that
+// complains of nothing changes nothing.
+func TestBesideEveryRunner(t *testing.T) {
+	t.Parallel()
+	zero := 0
+	const rust = "error: could not compile `p` (bin \"p\") due to 1 previous error\n"
+	for _, r := range records(t) {
+		want := runners.Parse(r.out, runners.Hint{Exit: &zero})
+		// Those named have no last line of their own.
+		if want.State != runners.StatePassed || strings.HasPrefix(r.name, "node-test__skip-todo__") || r.name == "pytest__all-pass__qq" {
+			continue
+		}
+		text := string(r.out) + "\n"
+		for _, s := range []string{tscBad + text, mypyBad + text, text + tscBad, text + eslintBad, text + rust} {
+			if got := runners.Parse([]byte(s), runners.Hint{Exit: &zero}); got.State != runners.StateBuildFailed {
+				t.Errorf("%s: %s by %q beside %.40q…", r.name, got.State, got.Runner, s)
+			}
+		}
+		const warned = "\n/p/a.js\n  2:5  warning  'foo' is not defined  no-undef\n\n✖ 1 problem (0 errors, 1 warning)\n\n"
+		for _, s := range []string{warned + text, text + warned} {
+			if got := runners.Parse([]byte(s), runners.Hint{Exit: &zero}); got.State != want.State || count(got.Tests.Passed) != count(want.Tests.Passed) {
+				t.Errorf("%s beside a clean linter: %s by %q, %s passed, %.40q…", r.name, got.State, got.Runner, count(got.Tests.Passed), s)
+			}
+		}
+	}
+}

@@ -66,6 +66,11 @@ func eslintParse(t *Text, f *finding) {
 	f.verdict(t, said, bad)
 }
 
+// eslintEnd says that l is ESLint's closing line, and not a test of that name.
+func eslintEnd(l string) bool {
+	return strings.HasPrefix(l, "✖ ") && !strings.HasSuffix(l, "ms)") && eslintSum().MatchString(l)
+}
+
 // eslintListed: the forms that only count problems are clean of errors when all of
 // them are listed.
 func eslintListed(t *Text, n int) bool {

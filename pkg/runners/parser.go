@@ -25,9 +25,9 @@ type parser struct {
 	// runner; without one of them sniff is not called. Cheap to test: keep them
 	// specific (4 bytes or more). Empty: sniff is always called.
 	marks []string
-	// own is a line of the runner's frame (its header, its marks, its totals). Only
-	// for runners whose sniff matches the whole text: what stands before the first
-	// and after the last of these lines may be another tool's. nil: nothing is.
+	// own is a line of the runner's frame (its header, its marks, its totals), for
+	// matches that reach to an end of the text: what stands before the first and
+	// after the last such line may be another tool's. nil: lines that hold a mark.
 	own func() *pattern
 	// sniff looks closer and says how sure it is, and where.
 	sniff func(t *Text) match
