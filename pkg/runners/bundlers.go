@@ -90,12 +90,8 @@ func webpackParse(t *Text, f *finding) {
 	if i := t.FindPrefix("[webpack-cli] ", 0); i >= 0 && len(f.BuildErrors) == 0 && t.ExitBad() {
 		f.build(BuildError{Message: strings.TrimPrefix(t.Line(i), "[webpack-cli] ")})
 	}
-	clean := false
-	if i := lastMatch(t, webpackDone()); i >= 0 {
-		done := webpackDone().FindStringSubmatch(t.Line(i))[1]
-		clean = strings.HasPrefix(done, "successfully") || strings.Contains(done, "warning") && !strings.Contains(done, "error")
-	}
-	f.verdict(t, clean)
+	bad := saying(t, webpackDone(), func(m []string) bool { return strings.Contains(m[1], " error") })
+	f.verdict(t, lastMatch(t, webpackDone()) >= 0, bad)
 }
 
 // viteParse reads vite and rollup: one error, its place in a code frame or a
@@ -114,7 +110,7 @@ func viteParse(t *Text, f *finding) {
 			viteError(t, start+1, f)
 		}
 	}
-	f.verdict(t, start < 0 && t.HasAny("✓ built in", "\ncreated "))
+	f.verdict(t, start < 0 && (t.Has("✓ built in") || t.FindPrefix("created ", 0) >= 0), "")
 }
 
 func viteError(t *Text, from int, f *finding) {
@@ -166,7 +162,7 @@ func viteError(t *Text, from int, f *finding) {
 
 func esbuildParse(t *Text, f *finding) {
 	esbuildErrors(t, 0, f)
-	f.verdict(t, t.FindPrefix("⚡ Done in ", 0) >= 0)
+	f.verdict(t, t.FindPrefix("⚡ Done in ", 0) >= 0, "")
 }
 
 func esbuildErrors(t *Text, from int, f *finding) {

@@ -13,7 +13,9 @@ var (
 	makeRecipe  = lazy(`^\[(?:(.+?):(\d+): )?(.+)\] (.+)$`)
 	makeMissing = lazy(`^(?:g?make)(?:\[\d+\])?: (.+): (?:Command not found|No such file or directory|Permission denied)$`)
 	cmakeError  = lazy(`^CMake Error(?: (?:at|in) (.+?)(?::(\d+))?(?: \((\w+)\))?)?: ?(.*)$`)
-	ninjaFailed = lazy(`^(?:ninja: (?:error: |fatal: )(.+)|FAILED: (.+))$`)
+	cmakeFailed = lazy(`^-- Configuring incomplete, errors occurred!`)
+	ccCount     = lazy(`^(?:\d+ warnings? and )?\d+ errors? generated\.$`)
+	ninjaFailed = lazy(`^(?:ninja: (?:error: |fatal: |build stopped: )(.+)|FAILED: (.+))$`)
 )
 
 // The C and C++ tools share one reader, because one output usually holds
@@ -28,8 +30,8 @@ func ccParsers() []parser {
 		}}
 	}
 	return []parser{
-		entry("cmake", 8, []string{"CMake Error", "-- Configuring done", "-- Build files have been written to"}, func(t *Text) bool {
-			return lastMatch(t, cmakeError()) >= 0 || (t.ExitBad() || t.ExitOK()) && t.FindPrefix("-- Build files have been", 0) >= 0
+		entry("cmake", 8, []string{"CMake Error", "-- Configuring done", "-- Configuring incomplete", "-- Build files have been written to"}, func(t *Text) bool {
+			return lastMatch(t, cmakeError()) >= 0 || lastMatch(t, cmakeFailed()) >= 0 || (t.ExitBad() || t.ExitOK()) && t.FindPrefix("-- Build files have been", 0) >= 0
 		}),
 		entry("make", 6, []string{": *** ", "(ignored)", "make: ", "make["}, func(t *Text) bool {
 			return lastMatch(t, makeError()) >= 0 || lastMatch(t, makeFile()) >= 0 || lastMatch(t, makeIgnored()) >= 0
@@ -53,7 +55,8 @@ func ccSniff(t *Text) bool {
 			return true
 		}
 		if strings.Contains(l, "error C") && msvcError().MatchString(l) ||
-			strings.HasPrefix(l, "cc1: ") || strings.HasPrefix(l, "clang: error: ") || strings.HasPrefix(l, "gcc: ") || strings.HasPrefix(l, "g++: ") || strings.HasPrefix(l, "cc: ") {
+			strings.HasPrefix(l, "cc1: ") || strings.HasPrefix(l, "clang: error: ") || strings.HasPrefix(l, "gcc: ") || strings.HasPrefix(l, "g++: ") || strings.HasPrefix(l, "cc: ") ||
+			strings.HasSuffix(l, " generated.") && ccCount().MatchString(l) {
 			return true
 		}
 	}
@@ -96,9 +99,6 @@ func ccVerdict(t *Text, f *finding, rest ccRest) {
 			}
 			f.buildOnce(e)
 		}
-		if len(f.BuildErrors) == 0 && rest.driver != "" {
-			f.build(BuildError{Message: rest.driver})
-		}
 		if rest.crashed {
 			f.worse(StateDidNotFinish)
 		}
@@ -114,7 +114,13 @@ func ccVerdict(t *Text, f *finding, rest ccRest) {
 		f.suite(SuiteFailure{Kind: SuiteUncaught, Message: "make ignored an error: " + strings.Join(rest.ignored, "; ")})
 		return
 	}
-	f.verdict(t, false)
+	bad := rest.driver
+	for _, p := range []*pattern{ccCount(), cmakeFailed()} {
+		if l := saying(t, p, nil); l != "" {
+			bad = l
+		}
+	}
+	f.verdict(t, t.SilentOK(), bad)
 }
 
 // ccDiag reads a compiler's message.
@@ -157,6 +163,9 @@ func ccLink(t *Text, f *finding, i int, rest *ccRest) bool {
 		switch {
 		case strings.HasPrefix(msg, "ld returned"), strings.Contains(msg, ": in function "), strings.HasPrefix(msg, "warning: "), strings.Contains(msg, ": warning: "),
 			strings.HasPrefix(msg, "symbol(s) not found"):
+			if rest.driver == "" && (strings.HasPrefix(msg, "ld returned") || strings.HasPrefix(msg, "symbol(s)")) {
+				rest.driver = l
+			}
 			return true
 		}
 		e := BuildError{Message: msg}

@@ -34,7 +34,7 @@ func checkstyleParser() parser {
 					})
 				}
 			}
-			f.verdict(t, t.Has("</checkstyle>"))
+			f.verdict(t, t.Has("</checkstyle>"), "")
 		},
 	}
 }

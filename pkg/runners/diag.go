@@ -1,6 +1,9 @@
 package runners
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // frame is one position of a stack trace.
 type frame struct {
@@ -131,18 +134,42 @@ func (f *finding) buildOnce(x BuildError) {
 	f.build(x)
 }
 
-// verdict sets the state of a compiler or linter: findings fail the build;
-// nothing found is clean, which is said only where the caller knows it.
-func (f *finding) verdict(t *Text, cleanSaid bool) {
+// verdict sets the state of a compiler or linter: findings fail the build, and so
+// does bad, the tool's own line that says it failed ("" for none), where the
+// findings themselves are not in the text. clean is what the tool says, or, for a
+// tool that is silent about success, the exit code 0; that code alone proves
+// nothing for others, because in a pipe it is that of the last command.
+func (f *finding) verdict(t *Text, clean bool, bad string) {
 	switch {
 	case len(f.BuildErrors) > 0:
 		f.worse(StateBuildFailed)
+	case bad != "":
+		f.build(BuildError{Message: cutLine(strings.TrimSpace(bad), maxMessageLine)})
+		f.note("the list of errors is not in the text, only the line that sums it up")
+		f.worse(StateBuildFailed)
 	case t.ExitBad():
 		f.worse(StateBuildFailed)
-	case cleanSaid || t.ExitOK():
+	case clean:
 		f.worse(StatePassed)
 	}
 }
+
+// saying is the last line that matches p and whose groups hold says true of (nil:
+// any), "" for none.
+func saying(t *Text, p *pattern, holds func(m []string) bool) string {
+	if p.lit != "" && !t.Has(p.lit) {
+		return ""
+	}
+	for _, l := range slices.Backward(t.lines) {
+		if m := p.FindStringSubmatch(l); m != nil && (holds == nil || holds(m)) {
+			return l
+		}
+	}
+	return ""
+}
+
+// counted is true of a match whose first group is a number above 0.
+func counted(m []string) bool { return atoi(m[1]) > 0 }
 
 // block collects lines after i up to the first for which stop is true.
 func (t *Text) block(i int, stop func(string) bool) (lines []string, end int) {

@@ -46,6 +46,12 @@ func parsePart(t *Text) finding {
 
 // parseRun reads a part as one run, perhaps of several runners one after the other.
 func parseRun(t *Text) finding {
+	kept := pick(candidates(t))
+	return beside(t, kept, read(t, kept))
+}
+
+// candidates are the parsers that take (a part of) t for their own.
+func candidates(t *Text) []candidate {
 	var found []candidate
 	table := parsers()
 	var marked []bool
@@ -60,7 +66,7 @@ func parseRun(t *Text) finding {
 			found = append(found, candidate{p, m, i})
 		}
 	}
-	return read(t, pick(found))
+	return found
 }
 
 type candidate struct {
@@ -119,7 +125,7 @@ func read(t *Text, kept []candidate) finding {
 		if len(kept) > 1 {
 			part = t.Slice(c.from, c.to)
 		}
-		var f finding
+		f := finding{kind: c.kind}
 		c.parse(part, &f)
 		if f.Runner == "" {
 			f.Runner = c.name
@@ -133,6 +139,12 @@ func read(t *Text, kept []candidate) finding {
 	return sum
 }
 
+// inLog says that f is a stack trace in a log, which proves nothing beside a run
+// that has a result.
+func (f *finding) inLog() bool {
+	return f.kind == kindCrash && (f.State == "" || f.State == StateUnknown)
+}
+
 // join adds what a second runner in the same output says.
 func join(a, b finding) finding {
 	if b.Runner == "" || a.Runner != "" && (b.State == "" || b.State == StateUnknown) && len(b.Failures)+len(b.Suites)+len(b.BuildErrors) == 0 {
@@ -141,6 +153,14 @@ func join(a, b finding) finding {
 	if a.Runner == "" {
 		return b
 	}
+	if a.inLog() || b.inLog() {
+		if a.inLog() {
+			a, b = b, a
+		}
+		a.Notes = append(a.Notes, b.Notes...)
+		return a
+	}
+	a.forgiven = (a.forgiven || b.forgiven) && (a.forgiven || !bad(a.State)) && (b.forgiven || !bad(b.State))
 	switch {
 	case a.State == "" || a.State == StateUnknown:
 		a.State = b.State
@@ -155,11 +175,14 @@ func join(a, b finding) finding {
 			a.Runner += "+" + name
 		}
 	}
-	a.Tests = Counts{
-		Passed: add(a.Tests.Passed, b.Tests.Passed), Failed: add(a.Tests.Failed, b.Tests.Failed),
-		Skipped: add(a.Tests.Skipped, b.Tests.Skipped), Todo: addClass(a.Tests.Todo, b.Tests.Todo),
-		Errors: addClass(a.Tests.Errors, b.Tests.Errors),
+	switch {
+	case b.kind == kindBuild: // has no tests to count
+	case a.kind == kindBuild:
+		a.Tests = b.Tests
+	default:
+		a.Tests = sumCounts(a.Tests, b.Tests)
 	}
+	a.kind = min(a.kind, b.kind)
 	a.Failures = append(a.Failures, b.Failures...)
 	a.Suites = append(a.Suites, b.Suites...)
 	a.BuildErrors = append(a.BuildErrors, b.BuildErrors...)
@@ -168,6 +191,14 @@ func join(a, b finding) finding {
 		a.extra(k, v)
 	}
 	a.exitExplained = a.exitExplained && b.exitExplained
-	a.forgiven = a.forgiven || b.forgiven
 	return a
+}
+
+// sumCounts adds up the tests of two runs.
+func sumCounts(a, b Counts) Counts {
+	return Counts{
+		Passed: add(a.Passed, b.Passed), Failed: add(a.Failed, b.Failed),
+		Skipped: add(a.Skipped, b.Skipped), Todo: addClass(a.Todo, b.Todo),
+		Errors: addClass(a.Errors, b.Errors),
+	}
 }

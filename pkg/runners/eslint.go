@@ -58,7 +58,24 @@ func eslintParse(t *Text, f *finding) {
 		f.State = StateDidNotFinish
 		return
 	}
-	f.verdict(t, len(f.BuildErrors) == 0 && !t.ExitBad())
+	said := lastMatch(t, eslintSum()) >= 0 || t.Has(`"errorCount":`) || eslintListed(t, len(items))
+	bad := saying(t, eslintSum(), func(m []string) bool { return atoi(m[2]) > 0 })
+	if i := t.Find("ESLint found too many warnings", 0); i >= 0 {
+		bad = t.Line(i)
+	}
+	f.verdict(t, said, bad)
+}
+
+// eslintEnd says that l is ESLint's closing line, and not a test of that name.
+func eslintEnd(l string) bool {
+	return strings.HasPrefix(l, "✖ ") && !strings.HasSuffix(l, "ms)") && eslintSum().MatchString(l)
+}
+
+// eslintListed: the forms that only count problems are clean of errors when all of
+// them are listed.
+func eslintListed(t *Text, n int) bool {
+	i := lastMatch(t, eslintProblem())
+	return i >= 0 && n >= atoi(eslintProblem().FindStringSubmatch(t.Line(i))[1])
 }
 
 func eslintItems(t *Text, f *finding) []lintItem {
@@ -112,7 +129,7 @@ func eslintJSON(t *Text, f *finding) []lintItem {
 	if i < 0 {
 		i = max(strings.IndexByte(t.whole, '['), 0)
 	}
-	if err := json.NewDecoder(strings.NewReader(t.whole[i:])).Decode(&files); err != nil {
+	if err := json.NewDecoder(strings.NewReader(t.whole[i:])).Decode(&files); err != nil || len(files) == 0 || files[0].FilePath == "" {
 		f.worse(StateDidNotFinish)
 		f.note("the JSON report is incomplete")
 	}

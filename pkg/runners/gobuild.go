@@ -28,11 +28,13 @@ func goBuildParser() parser {
 }
 
 func goHasDiag(t *Text) bool {
+	headed := t.ExitBad() || t.FindPrefix("# ", 0) >= 0
 	for _, l := range t.lines {
 		if !strings.Contains(l, ".go:") {
 			continue
 		}
-		if d, ok := goDiag(l); ok && strings.HasSuffix(d.file, ".go") {
+		// "file.go:12: text" is also what a program logs with its position.
+		if d, ok := goDiag(l); ok && strings.HasSuffix(d.file, ".go") && (d.col > 0 || headed) {
 			return true
 		}
 	}
@@ -67,7 +69,7 @@ func goBuildParse(t *Text, f *finding) {
 			}
 		}
 	}
-	f.verdict(t, false)
+	f.verdict(t, false, "")
 }
 
 // goUsage is the line in which the go command refuses its arguments.

@@ -159,6 +159,9 @@ func goPanic(t *Text, out []string) (file string, line int, msg string) {
 // packageBuild collects the compiler's messages that stand before a package line.
 func (r *goRun) packageBuild(t *Text, p *goPkg, f *finding) {
 	if !strings.Contains(p.note, "build failed") && !strings.Contains(p.note, "setup failed") && p.name != "" {
+		if goComplaints(t, p.out, f) {
+			f.worse(StateBuildFailed)
+		}
 		return
 	}
 	before := len(f.BuildErrors)
@@ -172,6 +175,25 @@ func (r *goRun) packageBuild(t *Text, p *goPkg, f *finding) {
 		f.worse(StateBuildFailed)
 		f.suite(SuiteFailure{Kind: SuiteLoad, Name: p.name, Message: strings.Trim(p.note, "[]")})
 	}
+}
+
+// goComplaints reads what go vet or go build printed before a package's tests: lines
+// with a place, below "# package". Warnings of a C compiler fail nothing.
+func goComplaints(t *Text, out []string, f *finding) bool {
+	before := len(f.BuildErrors)
+	headed := false
+	for _, l := range out {
+		m := goBuildPos().FindStringSubmatch(l)
+		switch {
+		case strings.HasPrefix(l, "# "):
+			headed = true
+		case m == nil:
+			headed = headed && strings.HasPrefix(l, "\t")
+		case headed && (strings.HasSuffix(m[1], ".go") || strings.Contains(m[4], "error: ")):
+			goBuildErrors(t, []string{l}, f)
+		}
+	}
+	return len(f.BuildErrors) > before
 }
 
 // goBuildErrors reads "file.go:3:18: message" with its indented lines.

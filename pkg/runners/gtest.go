@@ -14,6 +14,7 @@ var (
 func gtestParser() parser {
 	return parser{
 		name: "googletest", kind: kindTests, marks: []string{"[==========]", "[ RUN      ]", "Running main() from"},
+		own: lazy(`^(?:\[[ =A-Z-]{10}\]|Running main\(\) from|Note: Google Test |\s*\d+ FAILED TESTS?)`),
 		sniff: func(t *Text) match {
 			if t.FindPrefix("[==========]", 0) >= 0 || t.FindPrefix("[ RUN      ]", 0) >= 0 {
 				return t.all(scoreCertain)

@@ -2,7 +2,7 @@ package runners
 
 import "strings"
 
-var javacCount = lazy(`^\d+ errors?$`)
+var javacCount = lazy(`^(\d+) errors?$`)
 
 func javacParser() parser {
 	return parser{
@@ -25,7 +25,7 @@ func javacParser() parser {
 					f.build(BuildError{Message: s})
 				}
 			}
-			f.verdict(t, false)
+			f.verdict(t, t.SilentOK(), saying(t, javacCount(), counted))
 		},
 	}
 }

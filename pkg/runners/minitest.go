@@ -11,6 +11,7 @@ var (
 func minitestParser() parser {
 	return parser{
 		name: "minitest", kind: kindTests, marks: []string{" assertions, ", "# Running:"},
+		own: lazy(`^(?:Run options: |# Running|Finished (?:tests )?in |\d+ (?:runs|tests), )`),
 		sniff: func(t *Text) match {
 			if lastMatch(t, minitestSummary()) >= 0 {
 				return t.all(scoreCertain)

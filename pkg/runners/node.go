@@ -42,7 +42,9 @@ func sniffNodeSpec(t *Text) match {
 // nodeStart is the first line of spec output.
 func nodeStart(t *Text) int {
 	for i := range t.Len() {
-		if s := strings.TrimLeft(t.Line(i), " "); strings.HasPrefix(s, "▶ ") || strings.HasPrefix(s, "✔ ") || strings.HasPrefix(s, "✖ ") || strings.HasPrefix(s, "﹣ ") || strings.HasPrefix(s, "ℹ ") {
+		if s := strings.TrimLeft(t.Line(i), " "); eslintEnd(s) {
+			continue
+		} else if strings.HasPrefix(s, "▶ ") || strings.HasPrefix(s, "✔ ") || strings.HasPrefix(s, "✖ ") || strings.HasPrefix(s, "﹣ ") || strings.HasPrefix(s, "ℹ ") {
 			return i
 		}
 	}
@@ -85,6 +87,9 @@ type specTree struct {
 // the next line. A duration is not printed for tests that never ran.
 func specResult(t *Text, i int) (mark, name, directive string, last int, ok bool) {
 	s := strings.TrimLeft(t.Line(i), " ")
+	if eslintEnd(s) {
+		return "", "", "", i, false
+	}
 	mark, s, ok = strings.Cut(s, " ")
 	if !ok || mark != "✔" && mark != "✖" && mark != "﹣" && mark != "▶" && mark != "⚠" {
 		return "", "", "", i, false

@@ -25,6 +25,10 @@ type parser struct {
 	// runner; without one of them sniff is not called. Cheap to test: keep them
 	// specific (4 bytes or more). Empty: sniff is always called.
 	marks []string
+	// own is a line of the runner's frame (its header, its marks, its totals), for
+	// matches that reach to an end of the text: what stands before the first and
+	// after the last such line may be another tool's. nil: lines that hold a mark.
+	own func() *pattern
 	// sniff looks closer and says how sure it is, and where.
 	sniff func(t *Text) match
 	// parse reads the text (the whole of it, or the lines of its match when
@@ -60,6 +64,8 @@ func (t *Text) all(score int) match { return match{score, 0, t.Len()} }
 // when it does not tell.
 type finding struct {
 	Result
+	// kind is that of the parser, after a join the first in order.
+	kind kind
 	// exitExplained: the non-zero exit code is this runner's normal way to say
 	// what State says, even where it looks like a signal (mocha exits with the
 	// number of failures, 124 included).
@@ -134,6 +140,9 @@ func stateRank(s State) int {
 	}
 	return 0
 }
+
+// bad says that s is worse than having run nothing.
+func bad(s State) bool { return stateRank(s) > stateRank(StateNoTests) }
 
 // worst returns the state of higher priority.
 func worst(a, b State) State {

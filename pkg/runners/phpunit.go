@@ -17,6 +17,7 @@ var (
 func phpunitParser() parser {
 	return parser{
 		name: "phpunit", kind: kindTests, marks: []string{"PHPUnit", "phpunit"},
+		own: lazy(`^(?:PHPUnit \d|Runtime: |Time: |OK[ ,]|Tests: \d|FAILURES!|ERRORS!|WARNINGS!|No tests executed)`),
 		sniff: func(t *Text) match {
 			switch {
 			case t.FindPrefix("PHPUnit ", 0) >= 0:

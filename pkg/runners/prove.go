@@ -19,6 +19,7 @@ var (
 func proveParser() parser {
 	return parser{
 		name: "prove", kind: kindTests, marks: []string{"Result: ", "No tests named", "Test Summary Report", " wallclock secs "},
+		own: lazy(`^(?:\S+ \.{2,}|All tests successful|Files=\d|Result: |Test Summary Report|\s*(?:not )?ok\b|\s*1\.\.\d)`),
 		sniff: func(t *Text) match {
 			if lastMatch(t, proveFiles()) >= 0 {
 				return t.all(scoreCertain)

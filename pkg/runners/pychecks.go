@@ -6,19 +6,20 @@ import (
 )
 
 var (
-	mypyFound   = lazy(`^Found (\d+) errors? in (\d+) files?`)
+	mypyFound   = lazy(`^Found (\d+) errors? in (\d+) files? \((?:checked|errors prevented) `)
 	mypyClean   = lazy(`^Success: no issues found in \d+ source files?`)
 	flakeLine   = lazy(`^(.+?):(\d+):(?:(\d+):)? ([A-Z]{1,4}\d{2,5}) (.*)$`)
 	pylintLine  = lazy(`^(.+?):(\d+):(\d+): ([CRWEFI]\d{4}): (.*)$`)
 	lintBracket = lazy(`^(\S.*?):(\d+): \[([A-Z]+\d+)(?:\(([\w-]+)\))?[^\]]*\] (.*)$`)
 	githubLine  = lazy(`^::error .*?file=([^,:]+),line=(\d+)(?:,col=(\d+))?.*?::(.*)$`)
 	ruffGroup   = lazy(`^  +(\d+):(\d+) +([A-Z]{1,4}\d{2,5} .*)$`)
-	pylintRated = lazy(`^Your code has been rated at `)
+	pylintRated = lazy(`^Your code has been rated at (\S+)/10`)
 	ruffFound   = lazy(`^Found (\d+) errors?[. (]`)
 	ruffFull    = lazy(`^(?:error\[)?([A-Z]{1,4}\d{2,5}|invalid-syntax|[a-z-]+)\]?:? (.*)$`)
 	ruffArrow   = lazy(`^\s*--> (.+?):(\d+):(\d+)$`)
 	pyrightLine = lazy(`^\s+(.+?):(\d+):(\d+) - (error|warning|information): (.*)$`)
 	pyrightSum  = lazy(`^(\d+) errors?, (\d+) warnings?, (\d+) (?:informations?|notes?)`)
+	blackBad    = lazy(`^\d+ files? (?:would be reformatted|would fail to reformat|failed to reformat)|, \d+ files? (?:would fail|failed) to reformat`)
 	blackWould  = lazy(`^(?:would reformat|Would reformat:|error: cannot format) (.+)$`)
 )
 
@@ -26,7 +27,7 @@ var (
 // own form, so that one output with two of them is read by both.
 func pyCheckers() []parser {
 	return []parser{
-		{name: "mypy", kind: kindBuild, marks: []string{" error: ", "Success: no issues found", `"severity": "error"`}, sniff: mypySniff, parse: mypyParse},
+		{name: "mypy", kind: kindBuild, marks: []string{" error: ", "Success: no issues found", " (checked ", " (errors prevented ", `"severity": "error"`}, sniff: mypySniff, parse: mypyParse},
 		{name: "pylint", kind: kindBuild, marks: []string{"************* Module ", "Your code has been rated", `"message-id"`, `"messageId"`}, sniff: pylintSniff, parse: pylintParse},
 		{name: "pyright", kind: kindBuild, marks: []string{" - error: ", " errors, ", " error, ", `"generalDiagnostics"`}, sniff: pyrightSniff, parse: pyrightParse},
 		{name: "ruff", kind: kindBuild, marks: []string{"All checks passed!", "--> ", "Found ", "::error title=", `"noqa_row"`}, sniff: ruffSniff, parse: ruffParse},
@@ -64,7 +65,7 @@ func mypyParse(t *Text, f *finding) {
 			f.buildOnce(BuildError{File: t.path(l[:i]), Message: l[i+len(": error: "):]})
 		}
 	}
-	f.verdict(t, lastMatch(t, mypyClean()) >= 0)
+	f.verdict(t, lastMatch(t, mypyClean()) >= 0, saying(t, mypyFound(), counted))
 }
 
 func mypyJSON(t *Text, l string, f *finding) bool {
@@ -98,7 +99,7 @@ func pylintParse(t *Text, f *finding) {
 		}
 		parseableLine(t, l, f)
 	}
-	f.verdict(t, len(f.BuildErrors) == 0 && lastMatch(t, pylintRated()) >= 0)
+	f.verdict(t, lastMatch(t, pylintRated()) >= 0, saying(t, pylintRated(), func(m []string) bool { return m[1] != "10.00" }))
 }
 
 // parseableLine reads the form that several linters call "pylint" or "parseable".
@@ -144,23 +145,19 @@ func pyrightSniff(t *Text) match {
 }
 
 func pyrightParse(t *Text, f *finding) {
-	if t.Has(`"generalDiagnostics"`) {
-		pyrightJSON(t, f)
-	}
+	clean := t.Has(`"generalDiagnostics"`) && pyrightJSON(t, f)
 	for _, l := range t.lines {
 		if m := pyrightLine().FindStringSubmatch(l); m != nil && m[4] == "error" {
 			f.buildOnce(BuildError{File: t.path(m[1]), Line: atoi(m[2]), Col: atoi(m[3]), Message: m[5]})
 		}
 	}
-	clean := false
-	if i := lastMatch(t, pyrightSum()); i >= 0 {
-		clean = pyrightSum().FindStringSubmatch(t.Line(i))[1] == "0"
-	}
-	f.verdict(t, clean)
+	f.verdict(t, clean || lastMatch(t, pyrightSum()) >= 0, saying(t, pyrightSum(), counted))
 }
 
-func pyrightJSON(t *Text, f *finding) {
+// pyrightJSON reports whether the report came to its end and counts no error.
+func pyrightJSON(t *Text, f *finding) bool {
 	var v struct {
+		Summary            *struct{ ErrorCount int }
 		GeneralDiagnostics []struct {
 			File, Severity, Message, Rule string
 			Range                         struct{ Start struct{ Line, Character int } }
@@ -169,13 +166,14 @@ func pyrightJSON(t *Text, f *finding) {
 	i := max(strings.IndexByte(t.whole, '{'), 0)
 	if json.NewDecoder(strings.NewReader(t.whole[i:])).Decode(&v) != nil {
 		f.worse(StateDidNotFinish)
-		return
+		return false
 	}
 	for _, d := range v.GeneralDiagnostics {
 		if d.Severity == "error" {
 			f.buildOnce(BuildError{File: t.path(d.File), Line: d.Range.Start.Line + 1, Col: d.Range.Start.Character + 1, Message: d.Message})
 		}
 	}
+	return v.Summary != nil && v.Summary.ErrorCount == 0
 }
 
 func ruffSniff(t *Text) match {
@@ -222,7 +220,7 @@ func ruffParse(t *Text, f *finding) {
 			}
 		}
 	}
-	f.verdict(t, t.FindPrefix("All checks passed!", 0) >= 0)
+	f.verdict(t, t.FindPrefix("All checks passed!", 0) >= 0, "")
 }
 
 func ruffJSON(t *Text, f *finding) {
@@ -261,7 +259,7 @@ func flakeParse(t *Text, f *finding) {
 		}
 		parseableLine(t, l, f)
 	}
-	f.verdict(t, false)
+	f.verdict(t, false, "")
 }
 
 func blackSniff(t *Text) match {
@@ -280,8 +278,5 @@ func blackParse(t *Text, f *finding) {
 			f.buildOnce(BuildError{File: t.path(m[1]), Line: atoi(m[2]), Col: atoi(m[3]), Message: "would be reformatted"})
 		}
 	}
-	if len(f.BuildErrors) == 0 && t.Has("would be reformatted") {
-		f.build(BuildError{Message: t.Line(t.Find("would be reformatted", 0))})
-	}
-	f.verdict(t, len(f.BuildErrors) == 0)
+	f.verdict(t, true, saying(t, blackBad(), nil))
 }

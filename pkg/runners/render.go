@@ -25,12 +25,17 @@ func (r *Result) Lines(o Render) []string {
 	out := []string{r.headline()}
 	left := o.Messages
 	said := map[string]bool{} // a file that does not load may stand there as suite and as error
-	for _, s := range r.Suites {
-		if key := fmt.Sprint(path.Base(s.File), s.Line, s.Message); s.Message != "" && said[key] {
-			continue
-		} else {
-			said[key] = true
+	named := map[SuiteFailure]bool{}
+	for i, s := range r.Suites {
+		if o.IDs > 0 && i == o.IDs {
+			out = append(out, fmt.Sprintf("… and %d more suites", len(r.Suites)-i))
+			break
 		}
+		if named[s] {
+			continue
+		}
+		named[s] = true
+		said[fmt.Sprint(path.Base(s.File), s.Line, s.Message)] = true
 		out = append(out, failureLine(strings.TrimSpace(s.Kind+" "+s.Name), s.File, s.Line, s.Message, &left, o.Limit))
 	}
 	for i, f := range r.Failures {

@@ -16,6 +16,7 @@ func rspecParser() parser {
 	return parser{
 		name: "rspec", kind: kindTests,
 		marks: []string{" example", "RSpec", "rspec ", `"examples":[`, "Failure/Error:", "listing of valid options"},
+		own:   lazy(`^(?:Randomized with seed \d|Run options: |Failures:$|Pending: |Finished in |Failed examples:|rspec \S+ #|\d+ examples?, |[.F*]+$)`),
 		sniff: rspecSniff, parse: rspecParse,
 	}
 }

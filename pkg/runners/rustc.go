@@ -8,6 +8,8 @@ import (
 var (
 	rustHead  = lazy(`^(error|warning)(?:\[([\w:]+)\])?: (.*)$`)
 	rustArrow = lazy(`^\s*--> (.+?):(\d+):(\d+)$`)
+	// rustEnd is what rustc and cargo say after the errors.
+	rustEnd   = lazy(`^(?:error: could not compile |error: aborting due to |\{"reason":"build-finished","success":false)`)
 	rustLabel = lazy(`^\s*\|.*?[\^-]+ (\S.*)$`)
 )
 
@@ -34,7 +36,7 @@ func cargoBuildParser() parser {
 				body, _ := t.block(i, func(string) bool { return false })
 				f.build(BuildError{Message: message(body[:min(len(body), 12)]...)})
 			}
-			f.verdict(t, t.FindPrefix("    Finished ", 0) >= 0)
+			f.verdict(t, t.FindPrefix("    Finished ", 0) >= 0 || t.Has(`"reason":"build-finished","success":true`), saying(t, rustEnd(), nil))
 		},
 	}
 }

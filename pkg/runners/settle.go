@@ -19,6 +19,13 @@ func settle(t *Text, f finding) Result {
 		r.State = StateDidNotFinish
 		r.Notes = append(r.Notes, "no output at all: nothing shows that anything ran")
 	}
+	if r.State == StatePassed && len(r.Failures)+len(r.Suites) > 0 && !f.forgiven {
+		r.State = StateFailed
+		r.Notes = append(r.Notes, "the summary reads as passed, but failures stand beside it")
+		if len(r.Failures) > 0 && val(r.Tests.Failed)+val(r.Tests.Errors) == 0 {
+			r.Tests = Counts{} // they leave those out
+		}
+	}
 	how := ended(t.Hint)
 	switch code, known := t.Exit(); {
 	case how != "" && !f.exitExplained:

@@ -43,7 +43,7 @@ func shellcheckParse(t *Text, f *finding) {
 	if len(f.BuildErrors) == 0 {
 		shellcheckJSON(t, f)
 	}
-	f.verdict(t, false)
+	f.verdict(t, false, "")
 }
 
 func shellcheckJSON(t *Text, f *finding) {

@@ -4,9 +4,10 @@ import "strings"
 
 var (
 	rubocopLine  = lazy(`^(\S.*?):(\d+):(\d+): ([CWEFRI]): (?:\[\w+\] )?(.*)$`)
-	rubocopSum   = lazy(`^(\d+) files? inspected, (\d+|no) offenses? detected`)
+	rubocopSum   = lazy(`^(\d+) files? inspected, (\d+|no) offenses? detected(?:, (\d+) offenses? (?:auto-?)?corrected\b)?`)
 	prettierFile = lazy(`^\[(?:warn|error)\] (\S+\.\w+)(?:: (.*?) \((\d+):(\d+)\))?$`)
-	golangciSum  = lazy(`^\d+ issues[.:]$`)
+	prettierBad  = lazy(`^(?:\[\w+\] )?(?:Code style issues found|Error occurred when checking code style) `)
+	golangciSum  = lazy(`^(\d+) issues[.:]$`)
 	biomeHead    = lazy(`^(\S+?\.\w+)(?::(\d+):(\d+))? ([\w/]+)(?: +FIXABLE)? +━+$`)
 )
 
@@ -19,7 +20,7 @@ func styleParsers() []parser {
 					f.buildOnce(BuildError{File: t.path(m[1]), Line: atoi(m[2]), Col: atoi(m[3]), Message: m[4] + ": " + m[5]})
 				}
 			}
-			f.verdict(t, strings.Contains(t.whole, ", no offenses detected"))
+			f.verdict(t, lastMatch(t, rubocopSum()) >= 0, saying(t, rubocopSum(), func(m []string) bool { return atoi(m[2]) > atoi(m[3]) }))
 		}},
 		{
 			name: "prettier", kind: kindBuild, marks: []string{"Checking formatting...", "Code style issues", "All matched files use Prettier"}, sniff: func(t *Text) match { return t.all(scoreSure) },
@@ -33,12 +34,12 @@ func styleParsers() []parser {
 						f.buildOnce(BuildError{File: t.path(m[1]), Line: atoi(m[3]), Col: atoi(m[4]), Message: msg})
 					}
 				}
-				f.verdict(t, t.Has("All matched files use Prettier"))
+				f.verdict(t, t.Has("All matched files use Prettier"), saying(t, prettierBad(), nil))
 			},
 		},
 		{name: "golangci-lint", kind: kindBuild, marks: []string{" issues.", " issues:"}, sniff: sniffLast(golangciSum), parse: func(t *Text, f *finding) {
 			goErrors(t, f)
-			f.verdict(t, t.FindPrefix("0 issues.", 0) >= 0)
+			f.verdict(t, lastMatch(t, golangciSum()) >= 0, saying(t, golangciSum(), counted))
 		}},
 		{name: "biome", kind: kindBuild, marks: []string{" ━━"}, sniff: sniffLast(biomeHead), parse: func(t *Text, f *finding) {
 			for i, l := range t.lines {
@@ -56,7 +57,7 @@ func styleParsers() []parser {
 				}
 				f.buildOnce(BuildError{File: t.path(m[1]), Line: atoi(m[2]), Col: atoi(m[3]), Message: msg.String()})
 			}
-			f.verdict(t, false)
+			f.verdict(t, false, "")
 		}},
 	}
 }

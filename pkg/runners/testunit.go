@@ -12,6 +12,7 @@ var (
 func testunitParser() parser {
 	return parser{
 		name: "test-unit", kind: kindTests, marks: []string{" assertions, ", "Loaded suite "},
+		own: lazy(`^(?:Loaded suite |Started$|Finished in |\d+ tests, |\d+(?:\.\d+)?% passed|\d+\.\d+ tests/s)`),
 		sniff: func(t *Text) match {
 			if lastMatch(t, testunitSummary()) >= 0 {
 				return t.all(scoreCertain)

@@ -109,6 +109,10 @@ func (t *Text) Exit() (int, bool) {
 // ExitOK reports that the exit code is known and 0.
 func (t *Text) ExitOK() bool { c, ok := t.Exit(); return ok && c == 0 }
 
+// SilentOK reports that a tool without a word for success had it: the exit code is
+// 0 and, as far as the command is known, the tool's.
+func (t *Text) SilentOK() bool { return t.ExitOK() && !strings.ContainsAny(t.Hint.Command, "|;") }
+
 // ExitBad reports that the exit code is known and not 0, or that the run was ended by force.
 func (t *Text) ExitBad() bool {
 	c, ok := t.Exit()
