@@ -25,8 +25,7 @@ func Parse(text []byte, h Hint) Result {
 
 func parseText(t *Text) Result {
 	var sum finding
-	for i, part := range unprefix(t) {
-		f := parsePart(part)
+	for i, f := range parseParts(unprefix(t), func(_ int, t *Text) finding { return parsePart(t) }) {
 		if i == 0 {
 			sum = f
 			continue
@@ -113,17 +112,28 @@ func withoutCopies(found []candidate) []candidate {
 
 // read runs the kept parsers and joins what they found.
 func read(t *Text, kept []candidate) finding {
-	var sum finding
-	for i, c := range kept {
+	parts := make([]*Text, 0, len(kept))
+	for _, c := range kept {
 		part := t
 		if len(kept) > 1 {
 			part = t.Slice(c.from, c.to)
 		}
-		var f finding
-		c.parse(part, &f)
+		parts = append(parts, part)
+	}
+	found := parseParts(parts, func(i int, t *Text) (f finding) {
+		c := kept[i]
+		if c.kind >= kindCrash || only(kept, i) {
+			t = parts[i] // what ends the whole speaks of its exit code
+		}
+		c.parse(t, &f)
 		if f.Runner == "" {
 			f.Runner = c.name
 		}
+		f.countless = (c.kind == kindBuild || c.kind == kindWrapper) && f.Tests == Counts{}
+		return f
+	})
+	var sum finding
+	for i, f := range found {
 		if i == 0 {
 			sum = f
 			continue
@@ -131,6 +141,16 @@ func read(t *Text, kept []candidate) finding {
 		sum = join(sum, f)
 	}
 	return sum
+}
+
+// only: candidate i is the only test runner or build tool.
+func only(kept []candidate, i int) bool {
+	for j, c := range kept {
+		if j != i && c.kind < kindCrash {
+			return false
+		}
+	}
+	return true
 }
 
 // join adds what a second runner in the same output says.
@@ -155,11 +175,8 @@ func join(a, b finding) finding {
 			a.Runner += "+" + name
 		}
 	}
-	a.Tests = Counts{
-		Passed: add(a.Tests.Passed, b.Tests.Passed), Failed: add(a.Tests.Failed, b.Tests.Failed),
-		Skipped: add(a.Tests.Skipped, b.Tests.Skipped), Todo: addClass(a.Tests.Todo, b.Tests.Todo),
-		Errors: addClass(a.Tests.Errors, b.Tests.Errors),
-	}
+	a.Tests = sumCounts(a, b)
+	a.countless = a.countless && b.countless
 	a.Failures = append(a.Failures, b.Failures...)
 	a.Suites = append(a.Suites, b.Suites...)
 	a.BuildErrors = append(a.BuildErrors, b.BuildErrors...)
@@ -170,4 +187,19 @@ func join(a, b finding) finding {
 	a.exitExplained = a.exitExplained && b.exitExplained
 	a.forgiven = a.forgiven || b.forgiven
 	return a
+}
+
+// sumCounts adds what two runs counted.
+func sumCounts(a, b finding) Counts {
+	switch {
+	case a.countless:
+		return b.Tests
+	case b.countless:
+		return a.Tests
+	}
+	return Counts{
+		Passed: add(a.Tests.Passed, b.Tests.Passed), Failed: add(a.Tests.Failed, b.Tests.Failed),
+		Skipped: add(a.Tests.Skipped, b.Tests.Skipped), Todo: addClass(a.Tests.Todo, b.Tests.Todo),
+		Errors: addClass(a.Tests.Errors, b.Tests.Errors),
+	}
 }

@@ -109,12 +109,11 @@ func readSections(t *Text) (f finding, ok bool) {
 		return f, false
 	}
 	read := 0
-	for i, part := range parts {
-		p := parseRun(part)
+	for i, p := range parseParts(parts, func(_ int, t *Text) finding { return parseRun(t) }) {
 		if p.Runner == "" {
 			continue
 		}
-		if i < len(parts)-1 && p.State == StateDidNotFinish && read == 0 && !died(part) {
+		if i < len(parts)-1 && p.State == StateDidNotFinish && read == 0 && !died(parts[i]) {
 			return oneRun(t), true
 		}
 		f = join(f, p)
