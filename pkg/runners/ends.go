@@ -12,7 +12,8 @@ type runEnd struct {
 	lead func() *pattern
 	// tail are lines that still belong to a run after its totals, as blank ones do.
 	tail func() *pattern
-	// begin tells the first line of the next run where details follow the totals.
+	// begin tells the first line of a run where details follow the totals of the
+	// one before; totals without one were printed by a test, as with lead.
 	begin func(t *Text, i int) bool
 	// sum is what stands in an output whose last totals are the sum of the others.
 	sum func() *pattern
@@ -67,7 +68,9 @@ func afterTotals(t *Text) []int {
 				continue
 			}
 			if prev >= 0 {
-				cuts = append(cuts, e.next(t, prev, i))
+				if next := e.next(t, prev, i); next > 0 {
+					cuts = append(cuts, next)
+				}
 			}
 			prev, led = i, !leads
 		}
@@ -84,6 +87,11 @@ func (e runEnd) next(t *Text, at, end int) int {
 				return i
 			}
 		}
+		for i := range at {
+			if e.begin(t, i) {
+				return 0
+			}
+		}
 	}
 	for i := at + 1; e.tail != nil && i < end; i++ {
 		if !blank(t.lines[i]) && !e.tail().MatchString(t.lines[i]) {
@@ -96,10 +104,10 @@ func (e runEnd) next(t *Text, at, end int) int {
 // mochaBegins: a run begins with an empty line after the one that ended the last.
 func mochaBegins(t *Text, i int) bool {
 	l := t.lines[i]
-	return strings.HasPrefix(l, "  ") && indent(l) == 2 && !mochaEntry().MatchString(l) && t.lines[i-1] == "" && t.Line(i-2) == ""
+	return strings.HasPrefix(l, "  ") && indent(l) == 2 && !mochaEntry().MatchString(l) && i > 0 && t.lines[i-1] == "" && t.Line(i-2) == ""
 }
 
 // nodeBegins: a result at the margin that is not one of the failures listed again.
 func nodeBegins(t *Text, i int) bool {
-	return isSpecMark(t.lines[i]) && t.lines[i] != "✖ failing tests:" && indent(t.lines[i]) == 0 && !strings.HasPrefix(t.lines[i-1], "test at ")
+	return isSpecMark(t.lines[i]) && t.lines[i] != "✖ failing tests:" && indent(t.lines[i]) == 0 && !strings.HasPrefix(t.Line(i-1), "test at ")
 }

@@ -50,7 +50,8 @@ func followsEnd(t *Text, i int, l string) bool {
 	case strings.HasSuffix(l, "%]") && strings.Contains(prev, " in "): // pytest -q
 		return pyProgress().MatchString(l) && pySummary().MatchString(prev)
 	}
-	return strings.HasPrefix(prev, "Ran all test suites") || strings.HasPrefix(prev, "Ran all test files") // jest
+	// jest; totals right after its end are what a test wrote, which comes late
+	return (strings.HasPrefix(prev, "Ran all test suites") || strings.HasPrefix(prev, "Ran all test files")) && !strings.HasPrefix(l, "Tests: ")
 }
 
 // npmHeader reads "> name@1.0.0 test".
