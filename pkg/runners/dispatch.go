@@ -32,7 +32,7 @@ func parseText(t *Text) Result {
 		}
 		sum = join(sum, f)
 	}
-	return settle(t, sum)
+	return settle(t, throughFilter(t, sum))
 }
 
 // parsePart reads the output of one service: one run or several.
