@@ -119,7 +119,7 @@ func complain(t *Text, c candidate, sum finding) finding {
 	if c.kind == kindCrash {
 		t = t.alone(new(int))
 	}
-	f := finding{kind: c.kind}
+	f := finding{kind: c.kind, countless: c.kind == kindBuild}
 	c.parse(t, &f)
 	if !bad(f.State) || c.kind == kindCrash && f.State == StateFailed || c.kind == kindBuild && sum.knows(f) {
 		return sum
@@ -128,7 +128,7 @@ func complain(t *Text, c candidate, sum finding) finding {
 		f.Runner = c.name
 	}
 	if c.kind == kindCrash {
-		f.kind = kindBuild // it is no end of a test run: their counts stay
+		f.countless = true // it is no end of a test run: their counts stay
 		f.Notes = []string{"a crash stands in the text outside the other runs"}
 	}
 	return join(sum, f)

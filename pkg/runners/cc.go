@@ -11,6 +11,7 @@ var (
 	makeIgnored = lazy(`^(?:g?make)(?:\[\d+\])?: \[(.+)\] (Error \d+|.*) \(ignored\)$`)
 	makeFile    = lazy(`^(\S*[Mm]akefile\S*|\S+\.mk):(\d+): \*\*\* (.+)$`)
 	makeRecipe  = lazy(`^\[(?:(.+?):(\d+): )?(.+)\] (.+)$`)
+	makeStatus  = lazy(`^([^\s\d()]+) (\d+)(?: \(.*\))?$`) // "Error 1" in any language; a signal has no number
 	makeMissing = lazy(`^(?:g?make)(?:\[\d+\])?: (.+): (?:Command not found|No such file or directory|Permission denied)$`)
 	cmakeError  = lazy(`^CMake Error(?: (?:at|in) (.+?)(?::(\d+))?(?: \((\w+)\))?)?: ?(.*)$`)
 	cmakeFailed = lazy(`^-- Configuring incomplete, errors occurred!`)
@@ -236,11 +237,12 @@ func makeLine(t *Text, l string, rest *ccRest) {
 		rest.errors = append(rest.errors, BuildError{Message: strings.TrimSuffix(m[1], "  Stop.")})
 		return
 	}
-	if strings.HasPrefix(r[4], "Error 2") && strings.Contains(l, "make[") {
+	status := makeStatus().FindStringSubmatch(r[4])
+	if status != nil && status[2] == "2" && strings.Contains(l, "make[") {
 		return // a make within make: the inner one has said it
 	}
 	target := strings.ToLower(r[3])
 	rest.tests = rest.tests || strings.Contains(target, "test") || strings.Contains(target, "check")
-	rest.crashed = rest.crashed || !strings.HasPrefix(r[4], "Error ")
+	rest.crashed = rest.crashed || status == nil
 	rest.errors = append(rest.errors, BuildError{File: t.path(r[1]), Line: atoi(r[2]), Message: "target " + r[3] + ": " + r[4]})
 }

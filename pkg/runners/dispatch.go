@@ -25,15 +25,14 @@ func Parse(text []byte, h Hint) Result {
 
 func parseText(t *Text) Result {
 	var sum finding
-	for i, part := range unprefix(t) {
-		f := parsePart(part)
+	for i, f := range parseParts(unprefix(t), func(_ int, t *Text) finding { return parsePart(t) }) {
 		if i == 0 {
 			sum = f
 			continue
 		}
 		sum = join(sum, f)
 	}
-	return settle(t, sum)
+	return settle(t, throughFilter(t, sum))
 }
 
 // parsePart reads the output of one service: one run or several.
@@ -119,17 +118,29 @@ func withoutCopies(found []candidate) []candidate {
 
 // read runs the kept parsers and joins what they found.
 func read(t *Text, kept []candidate) finding {
-	var sum finding
-	for i, c := range kept {
+	parts := make([]*Text, 0, len(kept))
+	for _, c := range kept {
 		part := t
 		if len(kept) > 1 {
 			part = t.Slice(c.from, c.to)
 		}
-		f := finding{kind: c.kind}
-		c.parse(part, &f)
+		parts = append(parts, part)
+	}
+	found := parseParts(parts, func(i int, t *Text) (f finding) {
+		c := kept[i]
+		if c.kind >= kindCrash || only(kept, i) {
+			t = parts[i] // what ends the whole speaks of its exit code
+		}
+		f.kind = c.kind
+		c.parse(t, &f)
 		if f.Runner == "" {
 			f.Runner = c.name
 		}
+		f.countless = (c.kind == kindBuild || c.kind == kindWrapper) && f.Tests == Counts{}
+		return f
+	})
+	var sum finding
+	for i, f := range found {
 		if i == 0 {
 			sum = f
 			continue
@@ -145,6 +156,16 @@ func (f *finding) inLog() bool {
 	return f.kind == kindCrash && (f.State == "" || f.State == StateUnknown)
 }
 
+// only: candidate i is the only test runner or build tool.
+func only(kept []candidate, i int) bool {
+	for j, c := range kept {
+		if j != i && c.kind < kindCrash {
+			return false
+		}
+	}
+	return true
+}
+
 // join adds what a second runner in the same output says.
 func join(a, b finding) finding {
 	if b.Runner == "" || a.Runner != "" && (b.State == "" || b.State == StateUnknown) && len(b.Failures)+len(b.Suites)+len(b.BuildErrors) == 0 {
@@ -152,6 +173,9 @@ func join(a, b finding) finding {
 	}
 	if a.Runner == "" {
 		return b
+	}
+	if bad(a.State) && a.kind == kindTests && b.onlyPassesOn() {
+		return a
 	}
 	if a.inLog() || b.inLog() {
 		if a.inLog() {
@@ -175,13 +199,8 @@ func join(a, b finding) finding {
 			a.Runner += "+" + name
 		}
 	}
-	switch {
-	case b.kind == kindBuild: // has no tests to count
-	case a.kind == kindBuild:
-		a.Tests = b.Tests
-	default:
-		a.Tests = sumCounts(a.Tests, b.Tests)
-	}
+	a.Tests = sumCounts(a, b)
+	a.countless = a.countless && b.countless
 	a.kind = min(a.kind, b.kind)
 	a.Failures = append(a.Failures, b.Failures...)
 	a.Suites = append(a.Suites, b.Suites...)
@@ -194,11 +213,23 @@ func join(a, b finding) finding {
 	return a
 }
 
-// sumCounts adds up the tests of two runs.
-func sumCounts(a, b Counts) Counts {
+// onlyPassesOn reports whether a build tool only says that a command of its failed.
+func (f finding) onlyPassesOn() bool {
+	return (f.Runner == "make" || f.Runner == "ninja") && len(f.Failures)+len(f.Suites) == 0 &&
+		!slices.ContainsFunc(f.BuildErrors, func(e BuildError) bool { return e.File != "" && e.File != "Makefile" })
+}
+
+// sumCounts adds what two runs counted.
+func sumCounts(a, b finding) Counts {
+	switch {
+	case a.countless:
+		return b.Tests
+	case b.countless:
+		return a.Tests
+	}
 	return Counts{
-		Passed: add(a.Passed, b.Passed), Failed: add(a.Failed, b.Failed),
-		Skipped: add(a.Skipped, b.Skipped), Todo: addClass(a.Todo, b.Todo),
-		Errors: addClass(a.Errors, b.Errors),
+		Passed: add(a.Tests.Passed, b.Tests.Passed), Failed: add(a.Tests.Failed, b.Tests.Failed),
+		Skipped: add(a.Tests.Skipped, b.Tests.Skipped), Todo: addClass(a.Tests.Todo, b.Tests.Todo),
+		Errors: addClass(a.Tests.Errors, b.Tests.Errors),
 	}
 }

@@ -3,6 +3,7 @@ package runners
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -11,6 +12,7 @@ import (
 func (r *goRun) report(t *Text, f *finding) {
 	var pass, fail, skip, ran int
 	root := r.root()
+	r.adopt()
 	for _, p := range r.pkgs {
 		r.packageBuild(t, p, f)
 		for _, name := range p.order {
@@ -39,6 +41,38 @@ func (r *goRun) report(t *Text, f *finding) {
 	skip += t.dropped["--- SKIP: "] + t.dropped["json skip"]
 	r.counts(f, pass, fail, skip)
 	r.verdict(t, f, ran+t.dropped["--- PASS: "]+t.dropped["json pass"])
+}
+
+// adopt gives a package that failed without a failed test those that stand above
+// the "ok" of another one: several go commands wrote at once (make -j), and a
+// package that is ok has no failed test of its own.
+func (r *goRun) adopt() {
+	for i, p := range r.pkgs {
+		if p.result != "FAIL" || strings.Contains(p.note, "failed]") || panicked(p.out) >= 0 || len(r.failedIn(p)) > 0 {
+			continue
+		}
+		for j := i - 1; j >= 0 && r.pkgs[j].result == "ok"; j-- {
+			names := r.failedIn(r.pkgs[j])
+			for _, name := range names {
+				*p.test(name) = *r.pkgs[j].tests[name]
+				delete(r.pkgs[j].tests, name)
+			}
+			if len(names) > 0 {
+				r.pkgs[j].order = slices.DeleteFunc(r.pkgs[j].order, func(n string) bool { return slices.Contains(names, n) })
+				break
+			}
+		}
+	}
+}
+
+// failedIn are the tests of p that failed, without names that only a test printed.
+func (r *goRun) failedIn(p *goPkg) (names []string) {
+	for _, name := range p.order {
+		if x := p.tests[name]; x.failed(r.verbose) && (!r.verbose || x.runs > 0) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func (r *goRun) counts(f *finding, pass, fail, skip int) {
@@ -237,10 +271,17 @@ func (r *goRun) packageState(t *Text, p *goPkg, root string, f *finding) {
 		f.suite(SuiteFailure{Kind: SuiteHook, Name: p.name, Message: message(lastLines(p.out, 20)...)})
 	case p.result == "FAIL" && !build:
 		f.worse(StateFailed)
-	case p.result == "ok" && r.verbose && len(p.tests) == 0 && !strings.Contains(p.note, "no tests to run") && r.dropless(t):
+	case p.result == "ok" && r.verbose && len(p.tests) == 0 && !strings.Contains(p.note, "no tests to run") && r.dropless(t) && !benched(p.out):
 		f.worse(StateDidNotFinish)
 		f.note("package " + p.name + " says ok, but none of its tests ran: it ended before them")
 	}
+}
+
+// benched: out holds a result of a benchmark, which no "=== RUN" announces.
+func benched(out []string) bool {
+	return slices.ContainsFunc(out, func(l string) bool {
+		return strings.HasPrefix(l, "Benchmark") && strings.Contains(l, " ns/op")
+	})
 }
 
 // dropless: nothing was left out of the text, so a missing test is missing.

@@ -30,11 +30,7 @@ func gradleParse(t *Text, f *finding) {
 	if total {
 		f.Tests.Passed, f.Tests.Failed, f.Tests.Skipped = new(passed), new(len(f.Failures)), new(skipped)
 	}
-	if i := lastMatch(t, gradleTotal()); i >= 0 {
-		m := gradleTotal().FindStringSubmatch(t.Line(i))
-		n, failed, skip := atoi(m[1]), atoi(m[2]), atoi(m[3])
-		f.Tests = Counts{Passed: new(max(n-failed-skip, 0)), Failed: new(failed), Skipped: new(skip)}
-	}
+	gradleTotals(t, f)
 	switch {
 	case val(f.Tests.Failed) > 0 || len(f.Failures) > 0:
 		f.worse(StateFailed)
@@ -53,6 +49,20 @@ func gradleParse(t *Text, f *finding) {
 		f.worse(StatePassed)
 		if !total && val(f.Tests.Passed) == 0 {
 			f.note("gradle names passed tests only with test logging: how many ran is not told")
+		}
+	}
+}
+
+// gradleTotals adds the totals that each module with a failed test prints.
+func gradleTotals(t *Text, f *finding) {
+	var sum Counts
+	for _, l := range t.lines {
+		if m := gradleTotal().FindStringSubmatch(l); m != nil {
+			n, failed, skip := atoi(m[1]), atoi(m[2]), atoi(m[3])
+			bump(&sum.Passed, max(n-failed-skip, 0))
+			bump(&sum.Failed, failed)
+			bump(&sum.Skipped, skip)
+			f.Tests = sum
 		}
 	}
 }

@@ -33,6 +33,8 @@ type gtestRun struct {
 	f *finding
 	// open is the test that began and has not ended.
 	open string
+	// lost are the tests in which a run died before the next one began.
+	lost []Failure
 	// setup is what failed between tests: the set-up of a suite.
 	setup Failure
 	// since is where the output of the current test (or the gap) begins.
@@ -75,7 +77,7 @@ func (r *gtestRun) line(i int, l string) {
 			return
 		}
 	}
-	if r.open != "" && !strings.HasPrefix(l, "[==========]") {
+	if r.open != "" && !strings.HasPrefix(l, "[==========] ") {
 		return
 	}
 	switch {
@@ -96,7 +98,10 @@ func (r *gtestRun) line(i int, l string) {
 
 // bar reads the lines that open and close a run.
 func (r *gtestRun) bar(i int, l string) {
-	if m := gtestStart().FindStringSubmatch(l); m != nil && r.open == "" {
+	if m := gtestStart().FindStringSubmatch(l); m != nil && (r.open == "" || r.died(i)) {
+		if r.started && !r.ended || r.open != "" {
+			r.lose(i)
+		}
 		r.settleRun()
 		r.started, r.ended, r.since, r.total = true, false, i+1, atoi(m[1])
 		return
@@ -104,6 +109,42 @@ func (r *gtestRun) bar(i int, l string) {
 	if m := gtestEnd().FindStringSubmatch(l); m != nil && r.open == "" {
 		r.started, r.ended, r.total, r.tally = true, true, atoi(m[1]), map[string]int{}
 	}
+}
+
+// died reports that the open test never ends: from line i on, where another run
+// begins, it has no more results than beginnings. One more means that the test
+// itself printed a run.
+func (r *gtestRun) died(i int) bool {
+	more := 0
+	for _, l := range r.t.lines[i:] {
+		if name, ok := strings.CutPrefix(l, "[ RUN      ] "); ok && name == r.open {
+			more--
+		} else if m := gtestResult().FindStringSubmatch(l); m != nil && m[2] == r.open {
+			more++
+		}
+		if more > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// lose keeps the test in which the run before line i died, the zero Failure's id
+// when that was between two tests.
+func (r *gtestRun) lose(i int) {
+	r.lost = append(r.lost, r.unfinished(i))
+	r.open = ""
+}
+
+// unfinished is the open test with what it printed before line end.
+func (r *gtestRun) unfinished(end int) Failure {
+	lines := r.t.lines[min(r.since, end):end]
+	x := gtestBlock(r.t, lines)
+	if x.Message == "" {
+		x = nativeBlock(r.t, lines)
+	}
+	x.ID = r.open
+	return x
 }
 
 // settleRun adds the counts of a run that is over.
@@ -126,23 +167,25 @@ func (r *gtestRun) finish() {
 	f := r.f
 	over := r.ended && r.tally != nil && r.open == ""
 	r.settleRun()
+	if r.open != "" {
+		r.lost = append(r.lost, r.unfinished(r.t.Len()))
+	}
+	over = over && len(r.lost) == 0
 	if over {
 		f.Tests = r.ran
 		f.Tests.Todo = new(0)
 	}
+	for _, x := range r.lost {
+		if x.ID == "" {
+			f.note("a run ended between two tests, before its totals")
+			continue
+		}
+		f.note("started and never finished: " + x.ID)
+		f.fail(x)
+	}
 	switch {
 	case !over:
 		f.State = StateDidNotFinish
-		if r.open != "" {
-			f.note("started and never finished: " + r.open)
-			lines := r.t.lines[min(r.since, r.t.Len()):]
-			x := gtestBlock(r.t, lines)
-			if x.Message == "" {
-				x = nativeBlock(r.t, lines)
-			}
-			x.ID = r.open
-			f.fail(x)
-		}
 	case val(f.Tests.Failed) > 0 || len(f.Failures) > 0 || len(f.Suites) > 0:
 		f.State = StateFailed
 	case val(f.Tests.Passed) == 0:

@@ -71,7 +71,10 @@ func parseNPM(t *Text, f *finding) {
 		said = append(said, s)
 	}
 	if code == "" || code == "ELIFECYCLE" || strings.Trim(code, "0123456789") == "" { // a script's own exit code
-		if len(said) > 0 && strings.Contains(strings.Join(said, " "), "ERR_PNPM_") {
+		if all := strings.Join(said, " "); strings.Contains(all, "ERR_PNPM_RECURSIVE_RUN_") && !strings.Contains(all, " build: ") {
+			f.State = StateFailed // a package's script, which speaks for itself
+			f.note(all)
+		} else if strings.Contains(all, "ERR_PNPM_") {
 			f.build(BuildError{Message: message(said...)})
 			f.State = StateBuildFailed
 		}

@@ -73,6 +73,9 @@ type finding struct {
 	// forgiven: the text shows failures that the runner itself made good (a
 	// rerun), so an exit code 0 makes the run passed.
 	forgiven bool
+	// countless: what was read runs no tests (a compiler, make), so its missing
+	// counts leave nothing out of a sum.
+	countless bool
 }
 
 func (f *finding) fail(x Failure)       { f.Failures = append(f.Failures, x) }

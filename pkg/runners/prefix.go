@@ -9,14 +9,21 @@ import (
 // Lines often arrive with something before them: the service's name from docker
 // compose, a time stamp of a CI log, a package's name from a monorepo tool. Such
 // prefixes hide every anchored pattern, so they are removed first, when nearly
-// all lines have one; lines of different services are read apart.
+// all lines have one, or most have the name of a service; lines of different
+// services are read apart, and so are those without a name.
 
 // linePrefix is a form of prefix: match returns its label (the service, "" for
 // time stamps) and its length, 0 when the line has none.
 type linePrefix func(l string) (label string, n int)
 
-// prefixShare is the share of non-blank lines (in percent) that must have the prefix.
-const prefixShare = 90
+const (
+	// prefixShare is the share of non-blank lines (in percent) that must have the prefix.
+	prefixShare = 90
+	// labelShare is enough for prefixes that name a service of labelLines lines or
+	// more: turbo, pnpm and docker compose print lines of their own in between.
+	labelShare = 50
+	labelLines = 3
+)
 
 func linePrefixes() []linePrefix {
 	return []linePrefix{pipePrefix, stampPrefix, bracketPrefix, tabPrefix, taskPrefix, dockerBuildPrefix}
@@ -192,8 +199,39 @@ func findPrefix(groups []*Text) linePrefix {
 		if lines >= 3 && hits*100 >= lines*prefixShare && len(labels) <= 1+hits/3 {
 			return form
 		}
+		if hits*100 >= lines*labelShare {
+			names := named(labels)
+			sum := 0
+			for _, n := range names {
+				sum += n
+			}
+			if sum > 0 && sum*100 >= lines*labelShare {
+				return onlyNames(form, names)
+			}
+		}
 	}
 	return nil
+}
+
+// named keeps the labels that are a service's name; words in capitals are states.
+func named(labels map[string]int) map[string]int {
+	names := map[string]int{}
+	for label, n := range labels {
+		if n >= labelLines && (strings.ToUpper(label) != label || isDecimal(label)) {
+			names[label] = n
+		}
+	}
+	return names
+}
+
+// onlyNames is form for lines with one of names.
+func onlyNames(form linePrefix, names map[string]int) linePrefix {
+	return func(l string) (string, int) {
+		if label, n := form(l); names[label] > 0 {
+			return label, n
+		}
+		return "", 0
+	}
 }
 
 // splitPrefix strips the prefix and sorts lines by label, keeping their order.
@@ -204,8 +242,8 @@ func splitPrefix(t *Text, form linePrefix) []*Text {
 	for i := range t.Len() {
 		l := t.Line(i)
 		label, n := form(l)
-		if n == 0 {
-			label = last // a line that lost its prefix belongs to the one before
+		if n == 0 && blank(l) {
+			label = last
 		}
 		last = label
 		g := byLabel[label]

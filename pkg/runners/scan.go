@@ -95,6 +95,10 @@ func (s *Scanner) line(l []byte) {
 		s.leave(l, kind)
 		return
 	}
+	if packageEnd(l) {
+		s.keep(l, s.lines) // the lines around it tell nothing
+		return
+	}
 	if telling(l) {
 		s.after = scanAfter
 		for _, r := range s.recent {
@@ -150,6 +154,13 @@ func countable(l []byte) string {
 		return "json skip"
 	}
 	return ""
+}
+
+// packageEnd recognises the last event of a package that passed, of which go test
+// -json writes one: without it the package seems to be cut off.
+func packageEnd(l []byte) bool {
+	return bytes.HasPrefix(l, []byte("{")) && (bytes.Contains(l, []byte(`"Action":"pass"`)) || bytes.Contains(l, []byte(`"Action":"skip"`))) &&
+		bytes.Contains(l, []byte(`"Package":"`)) && !bytes.Contains(l, []byte(`"Test":"`))
 }
 
 // tellingStarts are how lines begin that tell of failures, by first byte after

@@ -43,6 +43,30 @@ func TestScannerFindsTheNeedle(t *testing.T) {
 	}
 }
 
+// A package that passed in the middle of a huge go test -json keeps its last event.
+func TestScannerKeepsPackageEnds(t *testing.T) {
+	t.Parallel()
+	const pkgs, tests = 30, 2000
+	var b bytes.Buffer
+	for p := range pkgs {
+		const start = `{"Time":"2026-01-02T03:04:05Z","Action":"%s","Package":"example.com/m/p%d"`
+		for i := range tests {
+			for _, action := range []string{"run", "pass"} {
+				fmt.Fprintf(&b, start+`,"Test":"TestCase%d"}`+"\n", action, p, i)
+			}
+		}
+		fmt.Fprintf(&b, start+`,"Elapsed":0.1}`+"\n", "pass", p)
+	}
+	if b.Len() < scanWhole {
+		t.Fatalf("only %d bytes", b.Len())
+	}
+	code := 0
+	r := Parse(b.Bytes(), Hint{Exit: &code})
+	if r.State != StatePassed || *r.Tests.Passed != pkgs*tests {
+		t.Errorf("state %s, passed %v, notes %q", r.State, r.Tests.Passed, r.Notes)
+	}
+}
+
 func pieces(b []byte, n int) func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for len(b) > 0 {
