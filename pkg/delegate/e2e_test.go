@@ -195,7 +195,7 @@ func TestRightLater(t *testing.T) {
 				t.Fatal(err)
 			}
 			if res.Verdict != Pass || len(res.Attempts) != 3 || res.Attempts[0].Class != classFormat || res.Attempts[1].Class != classTests || res.Attempts[1].Green != 1 {
-				t.Errorf("%s\n%v", res.Text(), res.Attempts)
+				t.Fatalf("%s\n%v", res.Text(), res.Attempts)
 			}
 			last := s.server.Calls()[2].Last()
 			if !strings.Contains(last, "1 of 2 checks pass") || !strings.Contains(last, "secret words") || !strings.Contains(last, "secret-words") {
@@ -284,6 +284,7 @@ func TestRefusals(t *testing.T) {
 		{"no such command", "src/slug.js", "no-such-runner test", "cannot run"},
 		{"nothing matches", "src/slug.js", "node --test --test-name-pattern=zzz test/green.test.js", "no test ran"},
 		{"another module is missing", "src/slug.js", "node --test test/dep.test.js", "something else is missing"},
+		{"no toolchain", "src/slug.js", "echo 'error: rustup could not choose a version of cargo to run, because' >&2; exit 1", "something else is missing"},
 		{"exit code swallowed", "src/slug.js", "node --test test/slug.test.js || true", "the command exits 0"},
 		{"pipe", "src/slug.js", "node --test test/slug.test.js | cat", "leave the pipe out"},
 		{"a test as target", "test/slug.test.js", "node --test test/slug.test.js", "test file"},

@@ -132,6 +132,8 @@ func absences() []struct {
 		{regexp.MustCompile(`error: (could not find .Cargo\.toml.)`), true},
 		{regexp.MustCompile(`npm (?:ERR!|error) (Missing script: \S+)`), true},
 		{regexp.MustCompile(`sh: (?:\d+: )?(\S+): (?:command )?not found`), true},
+		{regexp.MustCompile(`(?:pyenv|rbenv|nodenv|goenv|asdf): (\S+): command not found`), true},
+		{regexp.MustCompile(`error: (rustup could not choose a version of \S+ to run)`), true},
 	}
 }
 
