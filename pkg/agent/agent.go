@@ -72,6 +72,9 @@ type Deps struct {
 	Roots    []string // Dir must lie in one of them; none: anywhere
 	// AllowCommand refuses a gate that the user's rules deny. Nil: all are allowed.
 	AllowCommand func(command string) error
+	// RulesDir is the folder the caller's session was started in: its permission rules restrict the job's session
+	// beside those of Dir. "": none.
+	RulesDir string
 	// Program is how this program is called ("/path/legwork"); default: os.Executable.
 	Program string
 	// Progress is told what happens, in one line.

@@ -319,3 +319,27 @@ func TestReply(t *testing.T) {
 		t.Errorf("%d bytes", len(text))
 	}
 }
+
+// What the user's own settings deny holds in the session, which does not read those; settings that cannot be read
+// let nothing start.
+func TestRestrictions(t *testing.T) {
+	t.Parallel()
+	d := deps(t)
+	home := filepath.Dir(d.StateDir)
+	file := filepath.Join(home, ".claude", "settings.json")
+	write := func(text string) {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"permissions": {"deny": ["Bash(git push:*)"], "ask": ["Bash(git commit:*)"]}}`)
+	r := run{d: d, req: Request{Dir: t.TempDir()}}
+	got, err := r.restrictions()
+	if d := cmp.Diff(claudecode.Restrictions{Deny: []string{"Bash(git push:*)"}, Ask: []string{"Bash(git commit:*)"}}, got); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	write(`{"permissions": {"deny": [`)
+	if _, err := r.restrictions(); err == nil || !strings.Contains(err.Error(), file) {
+		t.Error(err)
+	}
+}

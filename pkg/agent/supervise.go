@@ -299,7 +299,11 @@ func (r *run) openClient(ctx context.Context, s *session, t *tally, shimEnv []st
 	if users := claudecode.ConfigDir(r.d.Env); users != configDir {
 		without = users
 	}
-	settings, err := claudecode.SettingsJSON(own, without)
+	rules, err := r.restrictions()
+	if err != nil {
+		return err
+	}
+	settings, err := claudecode.SettingsJSON(own, without, rules)
 	if err != nil {
 		return err
 	}
@@ -328,6 +332,27 @@ func (r *run) onLine(t *tally) func([]byte, []claudecode.Event) {
 		}
 		t.events(events)
 	}
+}
+
+// restrictions are what the user denies and wants to be asked about, where the job was started and where it works.
+// Settings that cannot be read may hold a deny, so nothing is started under them.
+func (r *run) restrictions() (claudecode.Restrictions, error) {
+	var out claudecode.Restrictions
+	original, tree := "", ""
+	if r.tree != nil {
+		original, tree = r.repo.Top, r.tree.Dir
+	}
+	for _, dir := range []string{r.d.RulesDir, r.req.Dir} {
+		if dir == "" {
+			continue
+		}
+		rules := claudecode.LoadRules(claudecode.Place{Dir: dir, Env: r.d.Env})
+		if len(rules.Problems) > 0 {
+			return out, &RefusedError{"refused: your permission rules cannot be read, so what they deny is not known: " + rules.Problems[0]}
+		}
+		out = out.Join(rules.Handover(original, tree))
+	}
+	return out, nil
 }
 
 // leanTools keep the client's prompt at a sixth of its usual size.

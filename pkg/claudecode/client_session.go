@@ -104,8 +104,8 @@ func elsewhere() []string {
 // SettingsJSON is the file that forces own over every other setting; Claude Code lets a project's settings beat the
 // process environment, but not this. Instructions below the folder without ("" for none) are not loaded: with a
 // configuration folder of ours, the user's own one above a worktree would pass for a part of the project. Commits are
-// not attributed to Claude, which did not write them.
-func SettingsJSON(own []string, without string) ([]byte, error) {
+// not attributed to Claude, which did not write them. The restrictions are the user's word wherever the session runs.
+func SettingsJSON(own []string, without string, rules Restrictions) ([]byte, error) {
 	env := map[string]string{}
 	for _, name := range elsewhere() {
 		env[name] = ""
@@ -114,7 +114,7 @@ func SettingsJSON(own []string, without string) ([]byte, error) {
 		name, value, _ := strings.Cut(kv, "=")
 		env[name] = value
 	}
-	settings := map[string]any{"env": env, "attribution": map[string]string{"commit": "", "pr": ""}}
+	settings := map[string]any{"env": env, "attribution": map[string]string{"commit": "", "pr": ""}, "permissions": rules}
 	if without != "" {
 		settings["claudeMdExcludes"] = []string{filepath.ToSlash(without) + "/**"}
 	}

@@ -126,9 +126,10 @@ func TestEnvAndArgv(t *testing.T) {
 	if argv := s.Argv(); !slices.Contains(argv, "--resume") || slices.Contains(argv, "--session-id") {
 		t.Errorf("%q", argv)
 	}
-	b, err := SettingsJSON([]string{"ANTHROPIC_BASE_URL=http://127.0.0.1:1"}, "/home/u/.claude")
+	b, err := SettingsJSON([]string{"ANTHROPIC_BASE_URL=http://127.0.0.1:1"}, "/home/u/.claude", Restrictions{Deny: []string{"Bash(git push:*)"}, Ask: []string{"Read(./.env)"}})
 	if err != nil || !strings.Contains(string(b), `"CLAUDE_CODE_USE_BEDROCK":""`) || !strings.Contains(string(b), `"ANTHROPIC_BASE_URL":"http://127.0.0.1:1"`) ||
-		!strings.Contains(string(b), `"claudeMdExcludes":["/home/u/.claude/**"]`) {
+		!strings.Contains(string(b), `"claudeMdExcludes":["/home/u/.claude/**"]`) ||
+		!strings.Contains(string(b), `"permissions":{"deny":["Bash(git push:*)"],"ask":["Read(./.env)"]}`) {
 		t.Errorf("%s %v", b, err)
 	}
 }

@@ -121,7 +121,7 @@ func wholeTool(rules []Rule) *Rule {
 
 func restricts(rules []Rule) bool {
 	for _, rule := range rules {
-		if rule.tool == "Bash" || rule.tool == "Read" {
+		if rule.tool == "Bash" || rule.tool == "Read" || rule.bindsWriting() {
 			return true
 		}
 	}
@@ -153,9 +153,15 @@ func (r *Rules) denied(sc *script, command, cwd string) Decision {
 	if d := matchCalls(r.Deny, Deny, sc, command); d.Verdict != None {
 		return d
 	}
-	if !r.hasReadDeny() {
-		return Decision{Verdict: None}
+	if r.hasReadDeny() {
+		if d := r.deniedReads(sc, cwd); d.Verdict != None {
+			return d
+		}
 	}
+	return r.deniedWrites(sc, cwd)
+}
+
+func (r *Rules) deniedReads(sc *script, cwd string) Decision {
 	for _, c := range sc.calls {
 		if len(c.words) == 0 {
 			continue
@@ -166,11 +172,7 @@ func (r *Rules) denied(sc *script, command, cwd string) Decision {
 			}
 		}
 	}
-	redirs := sc.redirs
-	for _, c := range sc.calls {
-		redirs = append(redirs, c.redirs...)
-	}
-	for _, rd := range redirs {
+	for _, rd := range sc.allRedirs() {
 		if rd.op != syntax.RdrIn && rd.op != syntax.RdrInOut {
 			continue
 		}

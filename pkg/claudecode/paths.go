@@ -45,8 +45,13 @@ func (r *Rules) inside(cwd string, l located) bool {
 
 // readRule returns the first rule of a list that covers reading a path, by its own name or by what it links to.
 func (r *Rules) readRule(list []Rule, cwd string, l located) *Rule {
+	return r.fileRule(list, cwd, l, func(rule Rule) bool { return rule.tool == "Read" })
+}
+
+// fileRule is the first rule of a kind that covers a path.
+func (r *Rules) fileRule(list []Rule, cwd string, l located, kind func(Rule) bool) *Rule {
 	for i, rule := range list {
-		if rule.tool == "Read" && (r.matchPath(rule, cwd, l.path) || r.matchPath(rule, realPath(cwd), l.real)) {
+		if kind(rule) && (r.matchPath(rule, cwd, l.path) || r.matchPath(rule, realPath(cwd), l.real)) {
 			return &list[i]
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -34,6 +35,15 @@ type script struct {
 	// blind is true when a command may hide: a name from a variable, code from a pipe or a variable. Then not
 	// even the denies can be relied on.
 	blind bool
+}
+
+// allRedirs are the redirections of all statements.
+func (s *script) allRedirs() []redir {
+	out := slices.Clone(s.redirs)
+	for _, c := range s.calls {
+		out = append(out, c.redirs...)
+	}
+	return out
 }
 
 func (s *script) doubt(why string) {

@@ -140,7 +140,7 @@ func (r *Rules) read(file, base string, allow bool) settings {
 		}
 	}
 	for _, rule := range append(r.Deny, r.Ask...) {
-		if rule.File == file && rule.tool == "Read" && rule.pattern != "" && rule.path == nil {
+		if rule.File == file && (rule.tool == "Read" || rule.edits()) && rule.pattern != "" && rule.path == nil {
 			r.Problems = append(r.Problems, fmt.Sprintf("%s: the pattern of %s is not understood", file, rule.Text))
 		}
 	}
@@ -170,7 +170,7 @@ func appendRules(to []Rule, texts []string, file, base string) []Rule {
 		if rule.pattern == "*" || rule.pattern == ":*" { // the same as the bare tool
 			rule.pattern = ""
 		}
-		if rule.tool == "Read" && rule.pattern != "" {
+		if takesPath(rule.tool) && rule.pattern != "" {
 			rule.path = compilePath(rule.pattern)
 		}
 		to = append(to, rule)

@@ -86,6 +86,7 @@ func (a *app) agentDeps(progress func(string)) (agent.Deps, error) {
 	return agent.Deps{
 		Config: cfg, Models: models, Jobs: jobs.New(state), StateDir: state, Env: a.env, Children: a.children, Logger: a.log, Progress: progress,
 		AllowCommand: func(command string) error { return refusal(rules.Denied(command, a.dir())) },
+		RulesDir:     a.dir(),
 	}, nil
 }
 

@@ -155,15 +155,21 @@ func (a *app) offload(ctx context.Context, req offload.Request, progress func(st
 	rules := claudecode.LoadRules(claudecode.Place{Dir: a.dir(), Env: a.env})
 	req.Roots = append(req.Roots, rules.Dirs...)
 	deps.AllowCommand = func(command string) error { return refusal(rules.Denied(command, req.Dir)) }
-	asks := mcpserver.ToolUse(ctx) != "" // a person at a shell needs no question
-	deps.AllowRead = func(path string) error {
-		d := rules.Read(path, req.Dir)
+	deps.AllowRead = fileCheck(ctx, rules.Read, req.Dir, "Read")
+	return offload.Run(ctx, deps, req)
+}
+
+// fileCheck holds files against the user's rules for a tool of the client's. A rule that asks refuses what Claude
+// calls, as we cannot ask; a person at a shell needs no question.
+func fileCheck(ctx context.Context, judge func(path, cwd string) claudecode.Decision, dir, tool string) func(path string) error {
+	asks := mcpserver.ToolUse(ctx) != ""
+	return func(path string) error {
+		d := judge(path, dir)
 		if asks && d.Verdict == claudecode.Ask && d.Rule != "" {
-			return &offload.RefusedError{Msg: fmt.Sprintf("refused: your permission rule %s in %s asks first, which only the Read tool can do", d.Rule, d.File)}
+			return &offload.RefusedError{Msg: fmt.Sprintf("refused: your permission rule %s in %s asks first, which only the %s tool can do", d.Rule, d.File, tool)}
 		}
 		return refusal(d)
 	}
-	return offload.Run(ctx, deps, req)
 }
 
 // refusal words a deny rule of the user's; nil for everything else.

@@ -109,6 +109,8 @@ func (a *app) delegate(ctx context.Context, req delegate.Request, progress func(
 	return delegate.Run(ctx, delegate.Deps{
 		Config: cfg, Models: models, StateDir: state, Env: a.env, Children: a.children, Logger: a.log, Progress: progress,
 		AllowCommand: func(command string) error { return refusal(rules.Denied(command, req.Dir)) },
+		AllowRead:    fileCheck(ctx, rules.Read, req.Dir, "Read"),
+		AllowWrite:   fileCheck(ctx, rules.Edit, req.Dir, "Edit"),
 	}, req)
 }
 

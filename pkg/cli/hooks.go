@@ -134,11 +134,8 @@ func (h *hooks) permission(_ context.Context, in mcpserver.PermissionInput) (ver
 	if strings.TrimSpace(in.Command) == "" {
 		return "", ""
 	}
-	dir := in.Dir
-	if dir == "" {
-		dir = h.app.dir()
-	}
-	d := claudecode.LoadRules(claudecode.Place{Dir: h.app.dir(), Env: h.app.env}).Command(in.Command, in.Mode, dir)
+	dir := h.app.dir() // where it runs; the session's shell may be elsewhere by now
+	d := claudecode.LoadRules(claudecode.Place{Dir: dir, Env: h.app.env}).Command(in.Command, in.Mode, dir)
 	switch d.Verdict {
 	case claudecode.Deny:
 		return "deny", permissionReason(d)

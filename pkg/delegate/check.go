@@ -94,12 +94,19 @@ func (c *call) scope(ctx context.Context) error {
 		if rel == "." || strings.HasSuffix(t, "/") {
 			return badInput("target_file: %s is a folder; name a file", t)
 		}
+		for _, allow := range []func(string) error{c.AllowRead, c.AllowWrite} {
+			if err := c.allowed(allow, t, rel); err != nil {
+				return refuse("target_file: %s: %v", t, err)
+			}
+		}
 		if !slices.Contains(c.res.Targets, rel) {
 			c.res.Targets = append(c.res.Targets, rel)
 			c.langs = append(c.langs, languageOf(rel))
 		}
 	}
-	c.findTests()
+	if err := c.findTests(); err != nil {
+		return err
+	}
 	for _, rel := range c.res.Targets {
 		switch {
 		case slices.Contains(c.test.files, rel) || isTestName(rel) && !c.plainSupport(rel):
@@ -114,6 +121,20 @@ func (c *call) scope(ctx context.Context) error {
 		c.before = append(c.before, o)
 	}
 	return nil
+}
+
+// allowed holds a file against the user's rules, by the name it was given and by what that leads to.
+func (c *call) allowed(allow func(string) error, name, rel string) error {
+	if allow == nil {
+		return nil
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(c.req.Dir, name)
+	}
+	if err := allow(name); err != nil {
+		return err
+	}
+	return allow(filepath.Join(c.repo.Top, filepath.FromSlash(rel)))
 }
 
 // linked says that a path leads into a dependency folder, which the worktree shares.
@@ -132,8 +153,9 @@ func (c *call) plainSupport(rel string) bool {
 }
 
 // findTests collects the test's files: those named, those in the command, and those that are called after
-// a target.
-func (c *call) findTests() {
+// a target. One that may not be read is an error: without it, nobody could tell what the model must not write.
+func (c *call) findTests() error {
+	names := map[string]string{} // by the name of the file
 	add := func(p string) {
 		rel, err := c.repo.Rel(c.req.Dir, p)
 		if err != nil || slices.Contains(c.test.files, rel) || slices.Contains(c.res.Targets, rel) {
@@ -144,7 +166,7 @@ func (c *call) findTests() {
 		switch {
 		case err != nil:
 		case st.Mode().IsRegular():
-			c.test.files = append(c.test.files, rel)
+			c.test.files, names[rel] = append(c.test.files, rel), p
 		case st.IsDir() && rel != ".":
 			c.testsBelow(abs)
 		}
@@ -163,7 +185,17 @@ func (c *call) findTests() {
 			add(filepath.Join(c.repo.Top, filepath.FromSlash(name)))
 		}
 	}
+	for _, rel := range c.test.files {
+		name := names[rel]
+		if name == "" {
+			name = filepath.Join(c.repo.Top, filepath.FromSlash(rel))
+		}
+		if err := c.allowed(c.AllowRead, name, rel); err != nil {
+			return refuse("test file %s: %v", rel, err)
+		}
+	}
 	c.readTests()
+	return nil
 }
 
 // maxTestFiles bounds how many files of a test folder are looked at.

@@ -67,6 +67,9 @@ type Deps struct {
 	Progress func(string)
 	// AllowCommand applies the user's permission rules to the test command; nil allows.
 	AllowCommand func(command string) error
+	// AllowRead and AllowWrite apply them to the targets, which are shown to a model and written; AllowRead also to
+	// the test's files. Paths are absolute. Nil allows.
+	AllowRead, AllowWrite func(path string) error
 }
 
 // InputError is a request that cannot be carried out as it stands; the text says what would work.

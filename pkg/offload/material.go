@@ -314,8 +314,11 @@ func onePart(path string, from, to int, dir string, roots []string, allow func(s
 	if err != nil {
 		return nil, outside(path, roots, err)
 	}
-	if allow != nil {
-		if err := allow(real); err != nil {
+	for _, name := range []string{full, real} { // a rule about a link's own name holds too
+		if allow == nil {
+			break
+		}
+		if err := allow(name); err != nil {
 			return nil, err
 		}
 	}
