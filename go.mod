@@ -37,3 +37,6 @@ require (
 
 // A page reader needs a tenth of it: see the comment of the package.
 replace github.com/go-shiori/dom => ./pkg/web/dom
+
+// mcp-go brings two validators; one does: see the comment of the package.
+replace github.com/santhosh-tekuri/jsonschema/v6 => ./pkg/mcpserver/jsonschema

@@ -1,33 +1,22 @@
 package shim
 
 import (
-	"errors"
-	"fmt"
+	"encoding/json"
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // schemaCache compiles the schemas of offered tools when a printed call has to be checked against one.
 type schemaCache struct {
 	mu   sync.Mutex
-	done map[string]*jsonschema.Schema // by raw schema; nil: does not compile
+	done map[string]*jsonschema.Resolved // by raw schema; nil: does not compile
 }
 
-func newSchemaCache() *schemaCache { return &schemaCache{done: map[string]*jsonschema.Schema{}} }
+func newSchemaCache() *schemaCache { return &schemaCache{done: map[string]*jsonschema.Resolved{}} }
 
-// noLoader keeps a tool's schema from making us read files or hosts.
-type noLoader struct{}
-
-func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("references outside the schema are not followed: %s", url)
-}
-
-func (c *schemaCache) get(raw string) *jsonschema.Schema {
+func (c *schemaCache) get(raw string) *jsonschema.Resolved {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, ok := c.done[raw]
@@ -38,21 +27,46 @@ func (c *schemaCache) get(raw string) *jsonschema.Schema {
 	return s
 }
 
-func compileSchema(raw string) *jsonschema.Schema {
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(raw))
+// compileSchema gives nil for a schema that does not compile. References outside of it are not followed.
+func compileSchema(raw string) *jsonschema.Resolved {
+	var doc any
+	if json.Unmarshal([]byte(raw), &doc) != nil {
+		return nil
+	}
+	loosen(doc)
+	b, err := json.Marshal(doc)
 	if err != nil {
 		return nil
 	}
-	comp := jsonschema.NewCompiler()
-	comp.UseLoader(noLoader{})
-	if comp.AddResource("tool.json", doc) != nil {
+	var s jsonschema.Schema
+	if json.Unmarshal(b, &s) != nil {
 		return nil
 	}
-	s, err := comp.Compile("tool.json")
+	r, err := s.Resolve(nil)
 	if err != nil {
 		return nil
 	}
-	return s
+	return r
+}
+
+// loosen lets every object have properties that its schema does not know.
+func loosen(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range []string{"additionalProperties", "unevaluatedProperties"} {
+			if v[key] == false {
+				delete(v, key)
+			}
+		}
+		delete(v, "$schema") // the drafts agree in what tools use
+		for _, x := range v {
+			loosen(x)
+		}
+	case []any:
+		for _, x := range v {
+			loosen(x)
+		}
+	}
 }
 
 // misfit says why args, a JSON object, do not fit the schema; "" when they do. Properties the schema does not know are
@@ -63,54 +77,21 @@ func (c *schemaCache) misfit(schema, args string) string {
 	if s == nil {
 		return ""
 	}
-	if hugeExponent(args) {
-		return "a number is out of range"
+	var v any
+	if json.Unmarshal([]byte(args), &v) != nil {
+		return "not JSON, or a number is out of range"
 	}
-	v, err := jsonschema.UnmarshalJSON(strings.NewReader(args))
-	if err != nil {
-		return "not JSON"
-	}
-	if ve, ok := errors.AsType[*jsonschema.ValidationError](s.Validate(v)); ok {
-		return firstMisfit(ve)
+	if err := s.Validate(v); err != nil {
+		return clip(plainMisfit(err.Error()), 200)
 	}
 	return ""
 }
 
-// hugeExponent finds numbers like 1e999999999, which the validator would write out to check for an integer.
-func hugeExponent(s string) bool {
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '"':
-			i = stringEnd(s, i) - 1
-		case 'e', 'E':
-			digits := 0
-			for i+1 < len(s) && (s[i+1] >= '0' && s[i+1] <= '9' || digits == 0 && (s[i+1] == '+' || s[i+1] == '-')) {
-				i++
-				digits++
-			}
-			if digits > 4 {
-				return true
-			}
-		}
+// plainMisfit leaves the innermost place of the validator's words: "/properties/line: type: …".
+func plainMisfit(s string) string {
+	const by = "validating "
+	if i := strings.LastIndex(s, ": "+by); i >= 0 {
+		s = s[i+2:]
 	}
-	return false
-}
-
-func firstMisfit(ve *jsonschema.ValidationError) string {
-	if len(ve.Causes) == 0 {
-		if _, extra := ve.ErrorKind.(*kind.AdditionalProperties); extra {
-			return ""
-		}
-		where := ""
-		if len(ve.InstanceLocation) > 0 {
-			where = " at " + strings.Join(ve.InstanceLocation, ".")
-		}
-		return clip(ve.ErrorKind.LocalizedString(message.NewPrinter(language.English))+where, 200)
-	}
-	for _, cause := range ve.Causes {
-		if why := firstMisfit(cause); why != "" {
-			return why
-		}
-	}
-	return ""
+	return strings.TrimPrefix(strings.TrimPrefix(s, by), "root: ")
 }
