@@ -6,7 +6,9 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -283,6 +285,61 @@ func TestGate(t *testing.T) {
 		feedback, err := r.runGate(t.Context())
 		if err != nil || (feedback == "") != tc.passed || r.facts.Gate.Passed != tc.passed || !strings.Contains(feedback, tc.says) || strings.Count(feedback, "noise") > 3 {
 			t.Errorf("%s: %v %+v\n%s", tc.command, err, r.facts.Gate, feedback)
+		}
+	}
+}
+
+// A rule such as "node_modules/" does not match our link, so what commits in the worktree is told of it.
+func TestLinksAreNotCommitted(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("making the links needs a right")
+	}
+	d := deps(t)
+	dir := t.TempDir()
+	git := func(dir string, env []string, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.email=t@example.com", "-c", "user.name=T"}, args...)...)
+		cmd.Dir, cmd.Env = dir, env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v %s", args, err, out)
+		}
+		return string(out)
+	}
+	if err := errors.Join(
+		os.MkdirAll(filepath.Join(dir, "node_modules", "dep"), 0o700), os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("node_modules/\n"), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	git(dir, d.Env, "init", "-q")
+	git(dir, d.Env, "add", "-A")
+	git(dir, d.Env, "commit", "-qm", "start")
+	h, err := d.Jobs.Create(jobs.Spec{Kind: Kind, Task: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := repo.Open(t.Context(), d.repo(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := home.Add(t.Context(), repo.Wish{Purpose: Kind, Links: []string{"node_modules"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tree.Remove(context.WithoutCancel(t.Context())) }()
+	r := &run{d: d, h: h, tree: tree, dir: tree.Dir}
+	gate, err := r.gateEnv(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, own, err := r.clientEnv(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, env := range map[string][]string{"gate": gate, "client": claudecode.Env(d.Env, own)} {
+		if out := git(tree.Dir, env, "add", "-A", "--dry-run"); out != "" {
+			t.Errorf("%s: %s", name, out)
 		}
 	}
 }
