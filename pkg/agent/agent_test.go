@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -340,6 +341,48 @@ func TestLinksAreNotCommitted(t *testing.T) {
 	for name, env := range map[string][]string{"gate": gate, "client": claudecode.Env(d.Env, own)} {
 		if out := git(tree.Dir, env, "add", "-A", "--dry-run"); out != "" {
 			t.Errorf("%s: %s", name, out)
+		}
+	}
+}
+
+// A worktree that was promised is never silently left out: in place is only for a folder without a repository, and
+// never for a job that had a worktree. Nothing is said of a place before one is chosen.
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	d := deps(t)
+	plain, unborn := t.TempDir(), t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "git", "init", "-q")
+	cmd.Dir, cmd.Env = unborn, d.Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	tree := &Tree{ID: "x", Dir: "/old"}
+	noGit := slices.Concat(d.Env, []string{"PATH=" + t.TempDir()})
+	for _, tc := range []struct {
+		name, isolation, dir string
+		env                  []string
+		tree                 *Tree
+		fails                string // "": works in place
+		place                []string
+	}{
+		{"no repository", Auto, plain, d.Env, nil, "", []string{"worked in place"}},
+		{"no repository, not said", "", plain, d.Env, nil, "", []string{"worked in place"}},
+		{"no commit, in place as asked", None, unborn, d.Env, nil, "", []string{"worked in place"}},
+		{"no commit", Auto, unborn, d.Env, nil, "no commit yet", nil},
+		{"no git", Auto, plain, noGit, nil, "git", nil},
+		{"no repository, a worktree asked for", Worktree, plain, d.Env, nil, "not inside a git repository", nil},
+		{"no repository any more", Auto, plain, d.Env, tree, "not inside a git repository", []string{"what it did before is in /old"}},
+		{"no repository any more, tree gone", Auto, plain, d.Env, &Tree{ID: "x", Dir: "/old", Gone: true}, "not inside", nil},
+	} {
+		d := d
+		d.Env = tc.env
+		r := &run{d: d, req: Request{Dir: tc.dir, Isolation: tc.isolation}, mask: func(s string) string { return s }, facts: Facts{Tree: tc.tree}}
+		err := r.settle(t.Context())
+		if tc.fails == "" && err != nil || tc.fails != "" && (err == nil || !strings.Contains(err.Error(), tc.fails) || !strings.Contains(err.Error(), "isolation none")) {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+		if diff := cmp.Diff(tc.place, r.place(verdict{jobs.Cancelled, Cancelled, ""})); diff != "" {
+			t.Errorf("%s: %s", tc.name, diff)
 		}
 	}
 }
