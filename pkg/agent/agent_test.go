@@ -6,7 +6,10 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -283,6 +286,103 @@ func TestGate(t *testing.T) {
 		feedback, err := r.runGate(t.Context())
 		if err != nil || (feedback == "") != tc.passed || r.facts.Gate.Passed != tc.passed || !strings.Contains(feedback, tc.says) || strings.Count(feedback, "noise") > 3 {
 			t.Errorf("%s: %v %+v\n%s", tc.command, err, r.facts.Gate, feedback)
+		}
+	}
+}
+
+// A rule such as "node_modules/" does not match our link, so what commits in the worktree is told of it.
+func TestLinksAreNotCommitted(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("making the links needs a right")
+	}
+	d := deps(t)
+	dir := t.TempDir()
+	git := func(dir string, env []string, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.email=t@example.com", "-c", "user.name=T"}, args...)...)
+		cmd.Dir, cmd.Env = dir, env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v %s", args, err, out)
+		}
+		return string(out)
+	}
+	if err := errors.Join(
+		os.MkdirAll(filepath.Join(dir, "node_modules", "dep"), 0o700), os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("node_modules/\n"), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	git(dir, d.Env, "init", "-q")
+	git(dir, d.Env, "add", "-A")
+	git(dir, d.Env, "commit", "-qm", "start")
+	h, err := d.Jobs.Create(jobs.Spec{Kind: Kind, Task: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := repo.Open(t.Context(), d.repo(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := home.Add(t.Context(), repo.Wish{Purpose: Kind, Links: []string{"node_modules"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tree.Remove(context.WithoutCancel(t.Context())) }()
+	r := &run{d: d, h: h, tree: tree, dir: tree.Dir}
+	gate, err := r.gateEnv(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, own, err := r.clientEnv(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, env := range map[string][]string{"gate": gate, "client": claudecode.Env(d.Env, own)} {
+		if out := git(tree.Dir, env, "add", "-A", "--dry-run"); out != "" {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
+}
+
+// A worktree that was promised is never silently left out: in place is only for a folder without a repository, and
+// never for a job that had a worktree. Nothing is said of a place before one is chosen.
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	d := deps(t)
+	plain, unborn := t.TempDir(), t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "git", "init", "-q")
+	cmd.Dir, cmd.Env = unborn, d.Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	tree := &Tree{ID: "x", Dir: "/old"}
+	noGit := slices.Concat(d.Env, []string{"PATH=" + t.TempDir()})
+	for _, tc := range []struct {
+		name, isolation, dir string
+		env                  []string
+		tree                 *Tree
+		fails                string // "": works in place
+		place                []string
+	}{
+		{"no repository", Auto, plain, d.Env, nil, "", []string{"worked in place"}},
+		{"no repository, not said", "", plain, d.Env, nil, "", []string{"worked in place"}},
+		{"no commit, in place as asked", None, unborn, d.Env, nil, "", []string{"worked in place"}},
+		{"no commit", Auto, unborn, d.Env, nil, "no commit yet", nil},
+		{"no git", Auto, plain, noGit, nil, "git", nil},
+		{"no repository, a worktree asked for", Worktree, plain, d.Env, nil, "not inside a git repository", nil},
+		{"no repository any more", Auto, plain, d.Env, tree, "not inside a git repository", []string{"what it did before is in /old"}},
+		{"no repository any more, tree gone", Auto, plain, d.Env, &Tree{ID: "x", Dir: "/old", Gone: true}, "not inside", nil},
+	} {
+		d := d
+		d.Env = tc.env
+		r := &run{d: d, req: Request{Dir: tc.dir, Isolation: tc.isolation}, mask: func(s string) string { return s }, facts: Facts{Tree: tc.tree}}
+		err := r.settle(t.Context())
+		if tc.fails == "" && err != nil || tc.fails != "" && (err == nil || !strings.Contains(err.Error(), tc.fails) || !strings.Contains(err.Error(), "isolation none")) {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+		if diff := cmp.Diff(tc.place, r.place(verdict{jobs.Cancelled, Cancelled, ""})); diff != "" {
+			t.Errorf("%s: %s", tc.name, diff)
 		}
 	}
 }

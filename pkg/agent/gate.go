@@ -23,6 +23,10 @@ const (
 // runGate runs the verify command in the job's tree and notes what it said. It returns what the session is told, ""
 // when it passed.
 func (r *run) runGate(ctx context.Context) (feedback string, err error) {
+	env, err := r.gateEnv(ctx)
+	if err != nil {
+		return "", err
+	}
 	g := r.facts.Gate
 	g.Runs++
 	r.show(fmt.Sprintf("verify, run %d: %s", g.Runs, oneLine(g.Command, 60)))
@@ -31,7 +35,7 @@ func (r *run) runGate(ctx context.Context) (feedback string, err error) {
 	scan := runners.NewScanner(hint)
 	out := &scanned{scan: scan, tail: &tail{max: gateKeep}}
 	exit, err := r.d.Children.Run(ctx, proc.Spec{
-		Shell: g.Command, Dir: r.dir, Env: r.gateEnv(), Stdout: out, Stderr: out, Timeout: r.d.Config.Delegate.TestTimeout, Grace: stopGrace,
+		Shell: g.Command, Dir: r.dir, Env: env, Stdout: out, Stderr: out, Timeout: r.d.Config.Delegate.TestTimeout, Grace: stopGrace,
 	})
 	if err != nil {
 		return "", fmt.Errorf("run the verify command: %w", err)

@@ -73,8 +73,8 @@ func prepare(ctx context.Context, d *Deps, req *Request) error {
 	if _, err := clientOf(ctx, d); err != nil {
 		return err
 	}
-	if req.Isolation == Worktree {
-		if _, err := repo.Open(ctx, d.repo(), req.Dir); err != nil {
+	if req.Isolation != None {
+		if _, err := repo.Open(ctx, d.repo(), req.Dir); err != nil && (req.Isolation == Worktree || !errors.Is(err, repo.ErrNoRepo)) {
 			return input("isolation: %s; with isolation none the session works in place", err)
 		}
 	}

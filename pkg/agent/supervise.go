@@ -272,7 +272,7 @@ func (r *run) openClient(ctx context.Context, s *session, t *tally, shimEnv []st
 	if client.Note != "" {
 		r.note("%s", client.Note)
 	}
-	configDir, own, err := r.clientEnv(shimEnv)
+	configDir, own, err := r.clientEnv(ctx, shimEnv)
 	if err != nil {
 		return err
 	}
@@ -288,6 +288,10 @@ func (r *run) openClient(ctx context.Context, s *session, t *tally, shimEnv []st
 	}
 	if r.tree != nil && r.dir != r.tree.Dir {
 		cs.Dirs = []string{r.tree.Dir}
+	}
+	if r.tree != nil {
+		// The stash is one list for all worktrees: a pop here would take the user's.
+		cs.Disallow = append(slices.Clone(cs.Disallow), "Bash(git stash:*)")
 	}
 	if cfg.Agent.Tools == "lean" {
 		cs.Tools = leanTools()
@@ -360,7 +364,7 @@ func leanTools() []string { return []string{"Bash", "Edit", "Read", "Write"} }
 
 // clientEnv is the environment of the client beside the user's, and its configuration folder: one of ours, so that
 // no login and no history of the user's is touched, unless their own settings are wanted.
-func (r *run) clientEnv(shimEnv []string) (configDir string, own []string, err error) {
+func (r *run) clientEnv(ctx context.Context, shimEnv []string) (configDir string, own []string, err error) {
 	for _, e := range r.d.Config.Servers() {
 		if e.Name == r.choice.Endpoint {
 			for _, name := range sortedKeys(e.Env) {
@@ -370,6 +374,11 @@ func (r *run) clientEnv(shimEnv []string) (configDir string, own []string, err e
 	}
 	own = append(own, shimEnv...)
 	own = append(own, depthMark, jobs.Mark(r.h.ID()))
+	git, err := r.gitEnv(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	own = append(own, git...)
 	if slices.Contains(r.d.Config.Defaults.SettingSources, "user") {
 		return claudecode.ConfigDir(r.d.Env), own, nil
 	}
@@ -377,14 +386,23 @@ func (r *run) clientEnv(shimEnv []string) (configDir string, own []string, err e
 	return configDir, append(own, "CLAUDE_CONFIG_DIR="+configDir), os.MkdirAll(configDir, 0o700)
 }
 
+// gitEnv keeps our links to dependency folders out of what is committed in the worktree.
+func (r *run) gitEnv(ctx context.Context) ([]string, error) {
+	if r.tree == nil {
+		return nil, nil
+	}
+	return r.tree.Env(ctx)
+}
+
 // gateEnv is the environment of the verify command: the user's, marked as the job's.
-func (r *run) gateEnv() []string {
+func (r *run) gateEnv(ctx context.Context) ([]string, error) {
+	git, err := r.gitEnv(ctx)
 	env := proc.CleanEnv(r.d.Env)
-	for _, kv := range []string{depthMark, jobs.Mark(r.h.ID())} {
+	for _, kv := range append(git, depthMark, jobs.Mark(r.h.ID())) {
 		name, value, _ := strings.Cut(kv, "=")
 		env = proc.SetEnv(env, name, value)
 	}
-	return env
+	return env, err
 }
 
 // stallLimit is how long neither the client nor the model may be heard of. The shim gives up on a silent server

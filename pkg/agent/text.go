@@ -69,7 +69,10 @@ func gateWords(g *Gate) string {
 func (r *run) place(v verdict) []string {
 	f := r.facts
 	switch {
-	case r.tree == nil && v.ending == NotStarted:
+	case r.tree == nil && r.dir == "": // it did not come that far
+		if f.Tree != nil && !f.Tree.Gone {
+			return []string{"what it did before is in " + f.Tree.Dir}
+		}
 		return nil
 	case r.tree == nil:
 		return []string{"worked in place"}

@@ -17,13 +17,14 @@ import (
 // branchPrefix is where the branches of jobs are.
 const branchPrefix = "local-agent/"
 
-// settle decides where the session works and makes or reopens its worktree.
+// settle decides where the session works and makes or reopens its worktree. A worktree that was promised and cannot be
+// had is an error: only where there is no repository at all, and never was one for the job, auto means in place.
 func (r *run) settle(ctx context.Context) error {
-	r.dir = r.req.Dir
-	r.facts.Isolation = None
 	opt := r.d.repo()
+	old := r.facts.Tree
 	home, err := repo.Open(ctx, opt, r.req.Dir)
 	if r.req.Isolation == None {
+		r.workInPlace()
 		if err == nil {
 			r.repo, r.shared = home, home.Shared()
 			if m, err := home.Moment(ctx); err == nil {
@@ -35,9 +36,10 @@ func (r *run) settle(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		if r.req.Isolation == Worktree {
-			return err
+		if r.req.Isolation == Worktree || old != nil || !errors.Is(err, repo.ErrNoRepo) {
+			return noTree(err)
 		}
+		r.workInPlace()
 		r.note("worked in place: %s", err)
 		return nil
 	}
@@ -45,7 +47,6 @@ func (r *run) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	old := r.facts.Tree
 	if old != nil {
 		r.repo, r.tree, err = repo.Reopen(ctx, opt, old.ID)
 		if err != nil && !errors.Is(err, repo.ErrNoTree) {
@@ -64,6 +65,13 @@ func (r *run) settle(ctx context.Context) error {
 		r.note("core.hooksPath %s does not exist in the worktree: no hook runs on commits made there", hooks)
 	}
 	return os.MkdirAll(r.dir, 0o755) //nolint:gosec // the user's folder, new in the commit
+}
+
+func (r *run) workInPlace() { r.dir, r.facts.Isolation = r.req.Dir, None }
+
+// noTree says what to do when there can be no worktree.
+func noTree(err error) error {
+	return fmt.Errorf("no worktree: %w; with isolation none the session works in place", err)
 }
 
 func realPath(p string) string {

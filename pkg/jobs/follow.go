@@ -56,7 +56,8 @@ func (s *Store) Await(ctx context.Context, id string, d time.Duration, onChange 
 const cancelWait = 4 * time.Second
 
 // Cancel asks the job's owner to end it and waits for that. When the owner does not, it is killed with all it
-// started. A job that is over already is returned as it is.
+// started; one that does other work too lives, and only what the job started is killed. A job that is over already is
+// returned as it is.
 func (s *Store) Cancel(ctx context.Context, id string) (Job, error) {
 	job, err := s.Get(id)
 	if err != nil || job.State.Final() {
@@ -71,6 +72,10 @@ func (s *Store) Cancel(ctx context.Context, id string) (Job, error) {
 	}
 	if !job.here() {
 		return job, fmt.Errorf("job %s runs on %s, which did not react yet; ask again, or end it there", job.ID, job.Host)
+	}
+	if job.Shared && job.Owner != proc.Self() {
+		endLeftovers(job)
+		return job, fmt.Errorf("job %s is part of a server (process %d) that did not react yet; it ends the job once it does, so ask again later, or end the server", job.ID, job.Owner.PID)
 	}
 	if job.Owner != proc.Self() {
 		if _, err := proc.KillTree(job.Owner); err != nil {

@@ -87,7 +87,7 @@ func (s *Store) Requeue(ctx context.Context, id string, change func(*Job)) (*Han
 		if err := removeIfThere(s.Path(id, cancelName)); err != nil {
 			return err
 		}
-		job.State, job.Owner, job.Host, job.Progress = Queued, proc.Self(), host(), "starting"
+		job.State, job.Owner, job.Host, job.Shared, job.Progress = Queued, proc.Self(), host(), false, "starting"
 		job.Ending, job.Reply, job.Error, job.Ended, job.Child = "", "", "", time.Time{}, proc.Identity{}
 		change(job)
 		h.job = *job
@@ -249,6 +249,7 @@ func removeIfThere(path string) error {
 // when the job is cancelled; work says how it ended. Handle.Done tells when it has returned and the record is final.
 // A job begun this way ends with the process.
 func (s *Store) Go(ctx context.Context, spec Spec, work func(ctx context.Context, h *Handle) End) (*Handle, error) {
+	spec.shared = true
 	h, err := s.Create(spec)
 	if err != nil {
 		return nil, err

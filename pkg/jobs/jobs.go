@@ -63,12 +63,13 @@ type Job struct {
 	Created  time.Time     `json:"created"`
 	Started  time.Time     `json:"started,omitzero"`
 	Ended    time.Time     `json:"ended,omitzero"`
-	Owner    proc.Identity `json:"owner"`           // the process that does the work, or is about to
-	Host     string        `json:"host,omitempty"`  // the machine they are on: a home folder can be shared
-	Child    proc.Identity `json:"child,omitzero"`  // its main child, ended with the job
-	Detached bool          `json:"detached"`        // outlives the server that began it
-	Progress string        `json:"progress"`        // one line for a person
-	Reply    string        `json:"reply,omitempty"` // the result, as a caller is told it
+	Owner    proc.Identity `json:"owner"`            // the process that does the work, or is about to
+	Host     string        `json:"host,omitempty"`   // the machine they are on: a home folder can be shared
+	Child    proc.Identity `json:"child,omitzero"`   // its main child, ended with the job
+	Detached bool          `json:"detached"`         // outlives the server that began it
+	Shared   bool          `json:"shared,omitempty"` // the owner does other work too, so it is not ended with the job
+	Progress string        `json:"progress"`         // one line for a person
+	Reply    string        `json:"reply,omitempty"`  // the result, as a caller is told it
 	Error    string        `json:"error,omitempty"`
 	Runs     int           `json:"runs"` // 1, and one more for each time it was resumed
 	// Request is what was asked for and Facts what is known of the work, both as the job's kind keeps them.
@@ -114,6 +115,8 @@ type Spec struct {
 	Model, Endpoint string
 	Detached        bool
 	Request         any // kept as JSON in Job.Request
+
+	shared bool
 }
 
 // Create writes a new record, queued and owned by this process, with the task beside it.
@@ -132,7 +135,8 @@ func (s *Store) Create(spec Spec) (*Handle, error) {
 	}
 	job := Job{
 		ID: id, Kind: spec.Kind, State: Queued, Title: title(spec.Task), Dir: spec.Dir, Project: spec.Project, Model: spec.Model,
-		Endpoint: spec.Endpoint, Created: time.Now(), Owner: proc.Self(), Host: host(), Detached: spec.Detached, Progress: "starting", Request: request,
+		Endpoint: spec.Endpoint, Created: time.Now(), Owner: proc.Self(), Host: host(), Detached: spec.Detached, Shared: spec.shared,
+		Progress: "starting", Request: request,
 	}
 	h.job = job
 	return h, s.write(job)

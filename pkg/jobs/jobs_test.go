@@ -161,6 +161,44 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// A server that works on a job beside others is not ended with it, however deaf it is: what the job started is.
+func TestCancelInServer(t *testing.T) {
+	t.Parallel()
+	s := New(t.TempDir())
+	over := make(chan struct{})
+	h, err := s.Go(t.Context(), Spec{Kind: "k", Task: "x"}, func(context.Context, *Handle) End {
+		<-over
+		return End{State: Succeeded}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { close(over); <-h.Done() }()
+	server, serverID := sleeper(t)
+	child, childID := sleeper(t, Mark(h.ID()))
+	if err := h.Update(func(j *Job) { j.Owner, j.Child = serverID, childID }); err != nil {
+		t.Fatal(err)
+	}
+	job, err := s.Cancel(t.Context(), h.ID())
+	if err == nil || !strings.Contains(err.Error(), "did not react yet") || job.State != Running {
+		t.Errorf("%+v %v", job, err)
+	}
+	if child.Wait() == nil {
+		t.Error("the job's child lives")
+	}
+	if !proc.Alive(serverID) {
+		t.Error("the server was killed")
+	}
+	if _, err := os.Stat(s.Path(h.ID(), cancelName)); err != nil {
+		t.Errorf("the wish is forgotten: %v", err)
+	}
+	_ = server.Process.Kill()
+	_ = server.Wait()
+	if job, err := s.Get(h.ID()); err != nil || job.State != Lost {
+		t.Errorf("%+v %v", job, err)
+	}
+}
+
 func TestDetach(t *testing.T) {
 	t.Parallel()
 	s := New(t.TempDir())

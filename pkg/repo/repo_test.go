@@ -730,6 +730,40 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// The stash is one list for all worktrees: what is popped in one is named, with the way to get it back.
+func TestSharedStash(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"a.txt": "a\n"})
+	stash := func(text string) string {
+		writeFile(t, p.dir, "a.txt", text)
+		p.git("stash", "-q")
+		return strings.TrimSpace(p.git("rev-parse", "refs/stash"))
+	}
+	r := p.open()
+	none := r.Shared()
+	first := stash("one\n")
+	if diff := none.Diff(r.Shared()); len(diff) != 1 || !strings.Contains(diff[0], "new in it: "+first) {
+		t.Error(diff)
+	}
+	second := stash("two\n")
+	p.git("pack-refs", "--all")
+	before := r.Shared()
+	tree := p.add(Wish{Purpose: "run_agent"})
+	p.git("-C", tree.Dir, "stash", "drop", "-q")
+	p.git("-C", tree.Dir, "stash", "pop", "-q")
+	want := []string{"refs/stash (stashed work was taken away, this brings it back: `git stash store " + first + "; git stash store " + second + "`)"}
+	if diff := cmp.Diff(want, before.Diff(r.Shared())); diff != "" {
+		t.Error(diff)
+	}
+	p.git("stash", "store", first)
+	p.git("stash", "store", second)
+	if diff := before.Diff(r.Shared()); len(diff) > 0 {
+		t.Error(diff)
+	}
+	p.git("-C", tree.Dir, "checkout", "-q", ".")
+	remove(t, tree)
+}
+
 func TestCancelledAddLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{"a.txt": "a\n"})

@@ -134,6 +134,40 @@ func TestCountedBeforeSending(t *testing.T) {
 	}
 }
 
+// Without a count nothing is cut for a guess: 115 kB of prose are about 25,000 tokens, not 38,000. A server that
+// says how long the prompt is gets what that leaves.
+func TestGuessDoesNotCut(t *testing.T) {
+	t.Parallel()
+	prose := strings.Repeat("The quick brown fox jumps over the lazy dog and then it rests for a while. ", 1533)
+	ok := answer{chunks: textStream("end_turn", "ok")}
+	full := answer{status: 400, json: `{"error":{"message":"You passed 31000 input tokens and requested 4096 output tokens. However, the model's context length is only 32768 tokens, resulting in a maximum input length of 28672 tokens."}}`}
+	for _, row := range []struct {
+		name    string
+		kind    Kind
+		asked   string
+		answers []answer
+		want    int64
+	}{
+		{"modest", OpenAI, "4000", []answer{ok}, 4000},
+		{"an eighth of the window", OpenAI, "6553", []answer{ok}, 4096},
+		{"the server knows better", OpenAI, "6553", []answer{full, ok}, 1768},
+		{"the real API is not second-guessed", Anthropic, "6553", []answer{ok}, 6553},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t, row.answers...)
+			r := newRig(t, f, func(x *Target, _ *Options) { x.Kind, x.Window, x.CountTokens = row.kind, 32768, false })
+			got := r.post(t, `{"model":"m","max_tokens":`+row.asked+`,"stream":true,"messages":[{"role":"user","content":`+quote(prose)+`}]}`)
+			if got.status != 200 {
+				t.Fatalf("%d %s", got.status, clip(got.body, 300))
+			}
+			if sent := gjson.Get(f.last(t).body, "max_tokens").Int(); sent != row.want {
+				t.Errorf("max_tokens %d, want %d", sent, row.want)
+			}
+		})
+	}
+}
+
 // A35: an overflow that only shows after the first ping ends the stream with an error the client answers with a
 // request that is not streamed, and that one gets the real status.
 func TestLateOverflow(t *testing.T) {

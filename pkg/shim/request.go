@@ -262,14 +262,15 @@ func (r *request) spliceTools(raw string, rules spliceRules, n *notes) (string, 
 }
 
 // clamp returns the body with max_tokens lowered to what the window leaves. vLLM refuses a larger one, and a server
-// that does not would end the answer early anyway. The thinking budget has to stay below it.
+// that does not would end the answer early anyway. A guess may be far too high, and an answer cut for it would be our
+// fault, so it leaves an eighth of the window; the server has the last word. The thinking budget has to stay below it.
 func (r *request) clamp(body string, window int, n *notes) string {
 	if window <= 0 || r.tokens <= 0 {
 		return body
 	}
 	left := max(window-r.tokens, 1)
 	if !r.exact {
-		left = max(left, minAnswer) // a guess must not starve the answer
+		left = max(left, minAnswer, window/8)
 	}
 	if r.maxTokens > 0 && r.maxTokens <= left {
 		return body

@@ -205,8 +205,13 @@ func TestClamp(t *testing.T) {
 	}
 	r := parseRequest(`{"max_tokens":64000}`)
 	r.tokens = 30000
-	if got := r.clamp(r.in, 20000, &notes{}); got != `{"max_tokens":256}` {
+	if got := r.clamp(r.in, 20000, &notes{}); got != `{"max_tokens":2500}` {
 		t.Errorf("a guess starves the answer: %s", got)
+	}
+	r = parseRequest(`{"max_tokens":2000}`)
+	r.tokens = 30000
+	if got := r.clamp(r.in, 20000, &notes{}); got != r.in {
+		t.Errorf("a guess cuts a modest answer: %s", got)
 	}
 	r = parseRequest(`{"max_tokens":32000,"thinking":{"type":"enabled","budget_tokens":31999}}`)
 	r.tokens = 15000

@@ -2,6 +2,7 @@ package shim
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -30,8 +31,9 @@ type sseReader struct {
 
 func newSSEReader(r io.Reader) *sseReader { return &sseReader{r: bufio.NewReaderSize(r, 16<<10)} }
 
-// next returns the next event that has data. At the end of the stream it returns io.EOF; an event that was not closed
-// by an empty line is returned before that, because some servers leave out the last one.
+// next returns the next event that has data; one whose data is empty is a sign of life and no event, as the standard
+// says. At the end of the stream it returns io.EOF; an event that was not closed by an empty line is returned before
+// that, because some servers leave out the last one.
 func (s *sseReader) next() (frame, error) {
 	var f frame
 	s.data = s.data[:0]
@@ -39,18 +41,18 @@ func (s *sseReader) next() (frame, error) {
 	for {
 		line, err := s.line()
 		if err != nil {
-			if errors.Is(err, io.EOF) && has {
+			if errors.Is(err, io.EOF) && !blank(s.data) {
 				f.data = string(s.data)
 				return f, nil
 			}
 			return frame{}, err
 		}
 		if line == "" {
-			if has {
+			if !blank(s.data) {
 				f.data = string(s.data)
 				return f, nil
 			}
-			f = frame{}
+			f, has, s.data = frame{}, false, s.data[:0]
 			continue
 		}
 		name, value, _ := strings.Cut(line, ":")
@@ -70,6 +72,9 @@ func (s *sseReader) next() (frame, error) {
 		}
 	}
 }
+
+// blank tells whether data holds nothing: no piece of an answer is only white space.
+func blank(data []byte) bool { return len(bytes.TrimSpace(data)) == 0 }
 
 // line reads up to \n or \r\n. An unfinished last line is returned with a nil error once.
 func (s *sseReader) line() (string, error) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -188,6 +189,31 @@ func TestStalls(t *testing.T) {
 	}}
 	r := newRig(t, newFake(t, comments), short)
 	r.post(t, ask("")).message(t)
+}
+
+// An event with empty data is a sign of life on both ways out, and no broken frame.
+func TestEmptyEvents(t *testing.T) {
+	t.Parallel()
+	s := textStream("end_turn", "hi")
+	chat := []string{
+		"data: \n\n", `data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}` + "\n\n", "data:\n\n",
+		`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n", "data: [DONE]\n\n",
+	}
+	for name, row := range map[string]struct {
+		route  Route
+		chunks []string
+	}{
+		"native": {RouteNative, slices.Concat(s[:3], []string{"event: ping\ndata:\n\n", "event: error\ndata: \n\n"}, s[3:])},
+		"chat":   {RouteChat, chat},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, newFake(t, answer{chunks: row.chunks}), func(x *Target, _ *Options) { x.Route = row.route })
+			if got := r.post(t, ask("")); got.status != 200 || !strings.Contains(got.body, "message_stop") || strings.Contains(got.body, "event: error") {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+		})
+	}
 }
 
 // Held back only while it can still become a call: plain text arrives before the server goes on.

@@ -76,6 +76,8 @@ func (s *Shim) study(ctx context.Context, f *failure, x *exchange) bool {
 		return false
 	case classMaxTokens:
 		return x.lowerMax(f)
+	case classOverflow:
+		return x.leaveRoom(f)
 	}
 	if f.upstream != http.StatusBadRequest && f.upstream != http.StatusUnprocessableEntity && f.upstream != http.StatusInternalServerError {
 		return false
@@ -99,6 +101,17 @@ func (x *exchange) lowerMax(f *failure) bool {
 	}
 	x.window = f.window
 	x.n.addf("the server's window is %d", f.window)
+	return true
+}
+
+// leaveRoom takes the size of the prompt from an error about prompt and answer together: when the prompt alone fits, it
+// was only the answer that asked for too much.
+func (x *exchange) leaveRoom(f *failure) bool {
+	if x.req.exact || x.req.maxTokens == 0 || f.tokens <= 0 || f.tokens+minAnswer > f.window {
+		return false
+	}
+	x.window, x.req.tokens, x.req.exact = f.window, f.tokens, true
+	x.n.addf("the server counts %d tokens in a window of %d", f.tokens, f.window)
 	return true
 }
 

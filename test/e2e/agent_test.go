@@ -592,6 +592,31 @@ func TestAgentKeepsWork(t *testing.T) {
 	}
 }
 
+// The stash is one list for all worktrees: a session is refused to use it, and when a program of its pops what the user
+// had put away, that is said, with the way back, and nothing is applied.
+func TestAgentStash(t *testing.T) {
+	t.Parallel()
+	b := backend.New(t, tools(bash("git stash pop -q; echo y > b.txt")), tools(bash("sh pop.sh")), backend.Turn{Text: "b.txt says y"})
+	u := newAgentUser(t, b, map[string]string{"a.txt": "x\n", "b.txt": "x\n", "pop.sh": "git stash pop -q; echo y > b.txt\n"}, "")
+	write(t, filepath.Join(u.Dir, "a.txt"), "put away\n")
+	u.git("stash", "-q")
+	id := strings.TrimSpace(u.git("rev-parse", "refs/stash"))
+	out := u.must(0, "agent", "--verify", "grep y b.txt", "make b.txt say y")
+	for _, want := range []string{"WARNING: ", "git stash store " + id, "NOT applied", "refused tools: Bash"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the reply lacks %q:\n%s", want, out)
+		}
+	}
+	if a, b := u.file("a.txt"), u.file("b.txt"); a != "x\n" || b != "x\n" {
+		t.Errorf("the checkout was changed: %q %q", a, b)
+	}
+	u.git("stash", "store", id)
+	u.git("stash", "pop", "-q")
+	if a := u.file("a.txt"); a != "put away\n" {
+		t.Errorf("what was put away is gone: %q", a)
+	}
+}
+
 // B11: one event of 12 MB costs nothing but its size. In place, too, git says what the shell wrote.
 func TestAgentLongEvent(t *testing.T) {
 	t.Parallel()
