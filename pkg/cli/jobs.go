@@ -278,15 +278,15 @@ func (a *app) cleanJobs(ctx context.Context, ids []string, age time.Duration, fo
 			return err
 		}
 	}
-	removed, kept := 0, []string{}
+	removed, kept, errs := 0, []string{}, []error(nil)
 	for _, job := range list {
 		if job.State.Final() && time.Since(job.Ended) < age {
 			continue
 		}
 		gone, err := agent.Clean(ctx, d, job, force)
 		switch {
-		case err != nil:
-			return err
+		case err != nil: // its project has moved, say; the others are no worse for it
+			errs = append(errs, fmt.Errorf("job %s: %w", job.ID, err))
 		case gone:
 			removed++
 		default:
@@ -297,5 +297,5 @@ func (a *app) cleanJobs(ctx context.Context, ids []string, age time.Duration, fo
 	if len(kept) > 0 {
 		a.printf("kept, running or with work that is not applied: %s\n", strings.Join(kept, ", "))
 	}
-	return nil
+	return errors.Join(errs...)
 }

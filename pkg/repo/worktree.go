@@ -61,6 +61,8 @@ type meta struct {
 	Links   []string  `json:"links,omitempty"`  // our links, relative
 	Branch  string    `json:"branch,omitempty"` // that Tree.Branch made
 	Own     []string  `json:"own,omitempty"`    // files that we write, relative
+	// Start is path → fingerprint of all that differed from HEAD when the tree was made; nil in a record of an older version.
+	Start map[string]string `json:"start"`
 	// Told is set once somebody was given the path: from then on changes may be theirs.
 	Told bool `json:"told,omitempty"`
 	// Left is, once told, path → fingerprint of all that differed from HEAD then.
@@ -116,7 +118,7 @@ func (r *Repo) Add(ctx context.Context, w Wish) (_ *Tree, err error) {
 	if err = t.baseline(ctx); err != nil {
 		return nil, err
 	}
-	t.meta.Ready = true
+	t.meta.Start, t.meta.Ready = t.start, true
 	return t, t.save()
 }
 
