@@ -154,7 +154,7 @@ func (r *run) orStopped(ctx context.Context, err error) error {
 // resetFacts keeps what a resumed job needs, and forgets what the last run said.
 func (r *run) resetFacts() {
 	old := r.facts
-	r.facts = Facts{Session: old.Session, Tree: old.Tree, Calls: map[string]int{}}
+	r.facts = Facts{Session: old.Session, Tree: old.Tree, Unseen: old.Unseen, Calls: map[string]int{}}
 	if r.req.Verify != "" {
 		r.facts.Gate = &Gate{Command: r.req.Verify}
 	}

@@ -242,6 +242,12 @@ func (t *Tree) hasWork(ctx context.Context) (bool, error) {
 	if strings.TrimSpace(string(out)) != t.meta.Head {
 		return true, nil
 	}
+	if len(t.meta.Unseen) > 0 {
+		return true, nil
+	}
+	if unseen, err := t.Unseen(ctx, nil); err != nil || len(unseen) > 0 {
+		return true, err
+	}
 	now, untracked, err := t.look(ctx)
 	if err != nil {
 		return true, err

@@ -63,6 +63,9 @@ type meta struct {
 	Own     []string  `json:"own,omitempty"`    // files that we write, relative
 	// Start is path → fingerprint of all that differed from HEAD when the tree was made; nil in a record of an older version.
 	Start map[string]string `json:"start"`
+	// Plain are the submodules whose files were copied; Unseen is work that git says nothing of (see [Tree.Hold]).
+	Plain  []string `json:"plain,omitempty"`
+	Unseen []string `json:"unseen,omitempty"`
 	// Told is set once somebody was given the path: from then on changes may be theirs.
 	Told bool `json:"told,omitempty"`
 	// Left is, once told, path → fingerprint of all that differed from HEAD then.
@@ -264,6 +267,9 @@ func (t *Tree) linkOne(rel string) error {
 
 // Links are the dependency folders that are links to the user's, relative to the top level.
 func (t *Tree) Links() []string { return slices.Clone(t.meta.Links) }
+
+// Exact are the files of [Wish.Files].
+func (t *Tree) Exact() []string { return slices.Clone(t.watch) }
 
 // Path is the absolute path of a file of the tree.
 func (t *Tree) Path(rel string) string { return filepath.Join(t.Dir, filepath.FromSlash(rel)) }

@@ -51,3 +51,40 @@ func TestAgentDeletionStays(t *testing.T) {
 		t.Error("the deletion was not applied")
 	}
 }
+
+// What git does not see is not lost behind a gate that passed because of it: a tracked file with the name of a local
+// one is work like any other, ignored files and edits in a submodule keep the worktree and are named.
+func TestAgentUnseenStays(t *testing.T) {
+	t.Parallel()
+	b := backend.New(t,
+		tools(bash("echo 2 > app/settings.local.json")), backend.Turn{Text: "done"},
+		tools(backend.Tool{Name: "Write", Input: map[string]any{"file_path": "config.local.yaml", "content": "port: 2\n"}}, bash("echo y > a.txt")), backend.Turn{Text: "done"},
+		tools(bash("echo two > lib/l.txt")), backend.Turn{Text: "done"},
+		backend.Turn{Text: "nothing to do"})
+	u := newAgentUser(t, b, map[string]string{"a.txt": "x\n", ".gitignore": "*.local.yaml\n", "app/settings.local.json": "1\n"}, "")
+	lib := filepath.Join(u.Home, "sub")
+	write(t, filepath.Join(lib, "l.txt"), "one\n")
+	u.git("-C", lib, "init", "-q", "-b", "main")
+	u.git("-C", lib, "add", "-A")
+	u.git("-C", lib, "-c", "user.email=t@example.com", "-c", "user.name=T", "commit", "-q", "-m", "s")
+	u.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", lib, "lib")
+	u.git("commit", "-q", "-m", "submodule")
+
+	if out := u.must(0, "agent", "--verify", "grep 2 app/settings.local.json", "set 2"); u.file("app/settings.local.json") != "2\n" {
+		t.Errorf("%s", out)
+	}
+	ignored := u.must(0, "agent", "--verify", "grep 2 config.local.yaml", "write the local configuration")
+	inside := u.must(0, "agent", "--verify", "grep two lib/l.txt", "make it two")
+	u.must(0, "agent", "nothing")
+	u.run("clean")
+	u.run("jobs", "clean")
+	for name, out := range map[string]string{"config.local.yaml": ignored, "lib/l.txt": inside} {
+		dir := u.job(jobOf(t, out)).Facts.Tree.Dir
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil || !strings.Contains(out, "only in "+dir+": "+name) || strings.Contains(out, "applied to your checkout") {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+	if out := u.must(0, "jobs", "apply", jobOf(t, ignored)); u.file("a.txt") != "y\n" || !strings.Contains(out, ": config.local.yaml") {
+		t.Errorf("%s", out)
+	}
+}
