@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -39,11 +40,13 @@ type run struct {
 	before  *repo.Moment // without isolation: what git said at the start
 	shared  repo.Shared
 	changes []repo.Change
+	unsure  bool // looking at what changed failed
 }
 
 // Supervise does the work of a queued job, from its first moment to its end, in the calling process. ctx ends the
-// job as interrupted. The error is for a job that could not be taken; how a taken one ended stands in its record.
-func Supervise(ctx context.Context, d Deps, id string) error {
+// job as interrupted. The error is for a job that could not be taken; how a taken one ended stands in its record, a
+// panic too: without an end, the job would count as lost.
+func Supervise(ctx context.Context, d Deps, id string) (err error) {
 	h, err := d.Jobs.Take(ctx, id)
 	if err != nil {
 		return err
@@ -54,6 +57,11 @@ func Supervise(ctx context.Context, d Deps, id string) error {
 	r := &run{d: d, h: h, began: time.Now(), mask: d.Config.Masker(d.Env)}
 	job := h.Job()
 	r.facts = FactsOf(job)
+	defer func() {
+		if p := recover(); p != nil {
+			err = r.panicked(p)
+		}
+	}()
 	ctx, stop := h.Context(ctx)
 	defer stop()
 	v := verdict{jobs.Failed, NotStarted, ""}
@@ -72,6 +80,22 @@ func Supervise(ctx context.Context, d Deps, id string) error {
 		why = ""
 	}
 	return h.Finish(jobs.End{State: v.state, Ending: v.ending, Error: why, Reply: r.mask(r.reply(v)), Facts: r.facts})
+}
+
+// panicked ends a job whose supervisor is broken. The worktree stays as it is.
+func (r *run) panicked(p any) error {
+	r.say(fmt.Sprintf("!! internal error: %v\n%s", p, debug.Stack()))
+	_, _ = proc.KillEnv(jobs.Mark(r.h.ID()))
+	if r.tree != nil {
+		_ = r.tree.Release() // it may be what broke
+	}
+	why := r.mask(fmt.Sprintf("internal error: %v", p))
+	reply := fmt.Sprintf("FAILED: %s", why)
+	if t := r.facts.Tree; t != nil && !t.Gone {
+		reply += " · what was done is in " + t.Dir
+	}
+	reply += fmt.Sprintf("\njob %s (job_log shows where it broke)", r.h.ID())
+	return r.h.Finish(jobs.End{State: jobs.Failed, Ending: InternalFail, Error: why, Reply: r.mask(reply), Facts: r.facts})
 }
 
 // failure is the verdict on a job whose surroundings failed.
@@ -95,7 +119,10 @@ func (r *run) finishTree(ctx context.Context, v verdict) {
 	if err == nil {
 		err = r.deliver(ctx, v)
 	} else {
-		err = errors.Join(err, r.tree.Release())
+		r.unsure = true
+		if r.tree != nil {
+			err = errors.Join(err, r.tree.Release())
+		}
 	}
 	if err != nil {
 		r.note("worktree: %s", err)

@@ -73,6 +73,8 @@ func (r *run) place(v verdict) []string {
 		return nil
 	case r.tree == nil:
 		return []string{"worked in place"}
+	case r.unsure:
+		return []string{"what changed is NOT KNOWN: look in " + f.Tree.Dir}
 	case len(f.Unseen) > 0 && len(r.changes) == 0:
 		return []string{unseenWords(f)}
 	case len(r.changes) == 0:

@@ -85,11 +85,10 @@ func (r *run) makeTree(ctx context.Context, home *repo.Repo, rel string, old *Tr
 		return err
 	}
 	r.repo, r.tree = home, tree
-	branch, err := tree.Branch(ctx, branchPrefix+r.h.ID())
-	if err != nil {
+	r.facts.Tree = &Tree{ID: tree.ID, Dir: tree.Dir, Base: tree.Base()}
+	if r.facts.Tree.Branch, err = tree.Branch(ctx, branchPrefix+r.h.ID()); err != nil {
 		return err
 	}
-	r.facts.Tree = &Tree{ID: tree.ID, Dir: tree.Dir, Branch: branch, Base: tree.Base()}
 	for _, n := range tree.Notes {
 		r.note("%s", n)
 	}
@@ -218,6 +217,7 @@ func (r *run) deliver(ctx context.Context, v verdict) error {
 		r.warn("files that decide what your tools run by themselves were changed: %s; look at them before you apply the job", strings.Join(odd, ", "))
 	}
 	if err := r.lookUnseen(ctx); err != nil {
+		r.unsure = true
 		return errors.Join(err, r.tree.Release())
 	}
 	passed := v.ending == Done && r.facts.Gate != nil && r.facts.Gate.Passed

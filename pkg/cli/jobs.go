@@ -88,7 +88,7 @@ func jobTable(all []jobs.Job, limit int) string {
 		} else if j.Ending != "" && j.Ending != string(j.State) && j.Ending != agent.Done {
 			what = j.Ending + " | " + what
 		}
-		if f := agent.FactsOf(j); j.Kind == agent.Kind && j.State.Final() && len(f.Files) > 0 && !f.Applied {
+		if f := agent.FactsOf(j); j.Kind == agent.Kind && j.State.Final() && len(f.Files)+len(f.Unseen) > 0 && !f.Applied {
 			what = "not applied | " + what
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", j.ID, j.State, j.Took().Round(time.Second), j.Model, what)

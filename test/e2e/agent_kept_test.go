@@ -88,3 +88,27 @@ func TestAgentUnseenStays(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 }
+
+// A job ends with a reply, not as lost, when a branch has the name of our folder of branches, and when git can no
+// longer say what changed.
+func TestAgentOddGit(t *testing.T) {
+	t.Parallel()
+	b := backend.New(t, tools(bash("echo y > a.txt")), backend.Turn{Text: "done"},
+		tools(bash("sh break.sh")), backend.Turn{Text: "done"},
+		tools(bash("git checkout -q --orphan fresh; echo z > a.txt")), backend.Turn{Text: "done"})
+	u := newAgentUser(t, b, map[string]string{"a.txt": "x\n", "break.sh": "mv .git dotgit; git init -q; echo y > a.txt\n"}, "")
+	u.git("branch", "local-agent")
+	out := u.must(0, "agent", "--verify", "grep y a.txt", "make it y")
+	if branch := u.job(jobOf(t, out)).Facts.Tree.Branch; u.file("a.txt") != "y\n" || !strings.HasPrefix(branch, "local-agent-j") {
+		t.Errorf("%s\n%s", branch, out)
+	}
+	u.git("commit", "-q", "-a", "-m", "y")
+	out = u.run("agent", "make it y").Stdout
+	if strings.Contains(out, "nothing changed") || !strings.Contains(out, "what changed is NOT KNOWN") {
+		t.Errorf("%s", out)
+	}
+	out = u.run("agent", "--isolation", "none", "make an orphan branch").Stdout
+	if j := u.job(jobOf(t, out)); j.State == "lost" || !strings.Contains(out, "worked in place") || u.git("symbolic-ref", "HEAD") != "refs/heads/fresh\n" {
+		t.Errorf("%+v\n%s", j, out)
+	}
+}
