@@ -72,8 +72,10 @@ func Supervise(ctx context.Context, d Deps, id string) (err error) {
 		v = r.failure(ctx, err)
 	}
 	end := context.WithoutCancel(ctx)
+	_, _ = proc.KillEnv(jobs.Mark(h.ID())) // what left its group and its parents, and may still write
+	v = r.recheck(ctx, v)
 	r.finishTree(end, v)
-	_, _ = proc.KillEnv(jobs.Mark(h.ID())) // what left its group and its parents
+	_, _ = proc.KillEnv(jobs.Mark(h.ID())) // of the gate, when it ran again
 	r.ledger(end, v)
 	why := r.mask(v.why)
 	if v.state == jobs.Succeeded {
@@ -127,6 +129,37 @@ func (r *run) finishTree(ctx context.Context, v verdict) {
 	if err != nil {
 		r.note("worktree: %s", err)
 	}
+}
+
+// recheck runs the gate again when it passed on files that are not as they were before it ran: the session went on
+// meanwhile, or the gate writes them. Nobody else is at work now.
+func (r *run) recheck(ctx context.Context, v verdict) verdict {
+	if r.tree == nil || v.ending != Done || r.facts.Gate == nil || !r.facts.Gate.Passed {
+		return v
+	}
+	moved, err := r.tree.Moved(r.changes)
+	if err == nil && len(moved) > 0 {
+		r.say("!! changed while the verify command ran, which runs again: " + strings.Join(moved, ", "))
+		r.facts.Gate.Passed = false
+		if err = r.look(ctx); err == nil {
+			_, err = r.runGate(ctx)
+		}
+		if err == nil && r.facts.Gate.Passed {
+			moved, err = r.tree.Moved(r.changes)
+		}
+	}
+	g := r.facts.Gate
+	switch {
+	case err != nil:
+		g.Passed = false
+		return r.failure(ctx, err)
+	case !g.Passed:
+		return verdict{jobs.Failed, GateFailed, fmt.Sprintf("files changed while `%s` ran, and now it fails (%s)", g.Command, g.Ending)}
+	case len(moved) > 0:
+		g.Passed, g.Ending = false, "files changed while it ran"
+		return verdict{jobs.Failed, GateFailed, fmt.Sprintf("`%s` passed, but not on what is there now: it, or something else, changes %s while it runs", g.Command, strings.Join(moved, ", "))}
+	}
+	return v
 }
 
 // lookOnce keeps what was seen before the gate ran: what the gate leaves behind is no work of the session.
@@ -231,6 +264,7 @@ func (r *run) turns(ctx context.Context, s *session, t *tally, proxy *shim.Shim)
 	text := r.prompt()
 	for {
 		r.say("=== task: " + oneLine(r.mask(text), 2000))
+		s.forget()
 		if err := s.send(text, r.facts.Gate == nil); err != nil {
 			return verdict{jobs.Failed, InternalFail, err.Error()}
 		}
@@ -371,7 +405,8 @@ func (r *run) clientEnv(shimEnv []string) (configDir string, own []string, err e
 		}
 	}
 	own = append(own, shimEnv...)
-	own = append(own, depthMark, jobs.Mark(r.h.ID()))
+	// A command in the background would go on, and start turns of its own, while the gate runs.
+	own = append(own, "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", depthMark, jobs.Mark(r.h.ID()))
 	if slices.Contains(r.d.Config.Defaults.SettingSources, "user") {
 		return claudecode.ConfigDir(r.d.Env), own, nil
 	}

@@ -232,12 +232,12 @@ func TestChangesAndUndo(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCh := []Change{
-		{"a.txt", "modified", true},
-		{"b.txt", "modified", true},
-		{"dirty.txt", "modified", true},
-		{"new/x.txt", "new", false},
-		{"sub", "new", false},
-		{"sub/c.txt", "deleted", true},
+		{Path: "a.txt", Kind: "modified", Tracked: true},
+		{Path: "b.txt", Kind: "modified", Tracked: true},
+		{Path: "dirty.txt", Kind: "modified", Tracked: true},
+		{Path: "new/x.txt", Kind: "new", Tracked: false},
+		{Path: "sub", Kind: "new", Tracked: false},
+		{Path: "sub/c.txt", Kind: "deleted", Tracked: true},
 	}
 	if diff := cmp.Diff(wantCh, ch); diff != "" {
 		t.Error(diff)

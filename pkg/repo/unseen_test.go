@@ -51,3 +51,33 @@ func TestUnseen(t *testing.T) {
 		t.Errorf("an edit in a submodule was swept: %+v %v", s, err)
 	}
 }
+
+// What was tested is what is applied: a file that changed after it was looked at is refused.
+func TestMoved(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n", "c.txt": "c\n"})
+	tree := p.add(Wish{Purpose: "run_agent"})
+	defer remove(t, tree)
+	writeFile(t, tree.Dir, "a.txt", "good\n")
+	writeFile(t, tree.Dir, "b.txt", "good\n")
+	removeFile(t, tree.Dir, "c.txt")
+	changes, err := tree.Since(t.Context())
+	if err != nil || len(changes) != 3 {
+		t.Fatalf("%v %v", changes, err)
+	}
+	if moved, err := tree.Moved(changes); err != nil || len(moved) != 0 {
+		t.Errorf("%v %v", moved, err)
+	}
+	if _, _, err := tree.Edits(t.Context(), changes); err != nil {
+		t.Error(err)
+	}
+	writeFile(t, tree.Dir, "a.txt", "broken\n")
+	writeFile(t, tree.Dir, "c.txt", "back\n")
+	moved, err := tree.Moved(changes)
+	if diff := cmp.Diff([]string{"a.txt", "c.txt"}, moved); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if _, _, err := tree.Edits(t.Context(), changes); !errors.Is(err, ErrMoved) {
+		t.Errorf("not refused: %v", err)
+	}
+}

@@ -112,3 +112,35 @@ func TestAgentOddGit(t *testing.T) {
 		t.Errorf("%+v\n%s", j, out)
 	}
 }
+
+// What is applied is what the gate saw. The client offers no background tasks; a process that the session left
+// behind, and a gate that writes, make it run again.
+func TestAgentGateSeesWhatIsApplied(t *testing.T) {
+	t.Parallel()
+	b := backend.New(t,
+		tools(bash("echo good > a.txt; sh later.sh")), backend.Turn{Text: "done"},
+		tools(bash("echo raw > b.txt")), backend.Turn{Text: "done"},
+		tools(bash("echo raw > c.txt")), backend.Turn{Text: "done"})
+	u := newAgentUser(t, b, map[string]string{
+		"a.txt": "x\n", "b.txt": "x\n", "c.txt": "x\n",
+		"later.sh": "(sleep 2; echo BROKEN > a.txt) >/dev/null 2>&1 &\n",
+	}, "")
+	r := u.run("agent", "--verify", "grep good a.txt && sleep 4", "make a.txt good")
+	if u.file("a.txt") != "x\n" || strings.Contains(r.Stdout, "applied to your checkout") || strings.Contains(r.Stdout, "verify passed") {
+		t.Errorf("%q\n%s", u.file("a.txt"), r.Stdout)
+	}
+	for _, req := range b.Main() {
+		if strings.Contains(string(req.Body), "run_in_background") {
+			t.Error("the client offers background tasks")
+			break
+		}
+	}
+	out := u.must(0, "agent", "--verify", "echo formatted > b.txt", "write b.txt")
+	if u.file("b.txt") != "formatted\n" || !strings.Contains(out, "verify passed at run 2") {
+		t.Errorf("%q\n%s", u.file("b.txt"), out)
+	}
+	r = u.run("agent", "--verify", "echo x >> c.txt", "write c.txt")
+	if u.file("c.txt") != "x\n" || r.Code == 0 || !strings.Contains(r.Stdout, "passed, but not on what is there now") {
+		t.Errorf("%q\n%s", u.file("c.txt"), r.Stdout)
+	}
+}
