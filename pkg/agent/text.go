@@ -100,7 +100,7 @@ func unseenWords(f Facts) string {
 	if n := len(f.Unseen) - len(names); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("git ignores these or they are in a submodule, so they are only in %s: %s%s", f.Tree.Dir, strings.Join(names, ", "), more)
+	return fmt.Sprintf("NOT applied, since git ignores them or they are in a submodule: only in %s: %s%s", f.Tree.Dir, strings.Join(names, ", "), more)
 }
 
 func diffTotal(files []repo.FileStat) string {

@@ -42,6 +42,9 @@ func TestAgentDeletionStays(t *testing.T) {
 	if r := u.run("jobs", "clean"); r.Code == 0 || !strings.Contains(r.Stdout, "removed 1 job") || !strings.Contains(r.Stderr, id) {
 		t.Errorf("%+v", r)
 	}
+	if r := u.run("clean", "--all"); r.Code == 0 || !strings.Contains(r.Stderr, id) {
+		t.Errorf("%+v", r)
+	}
 	u.Dir = home
 	if err := os.Rename(home+"-moved", home); err != nil {
 		t.Fatal(err)
