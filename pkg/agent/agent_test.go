@@ -443,3 +443,29 @@ func TestRestrictions(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A supervisor that breaks still ends its job.
+func TestPanicEndsJob(t *testing.T) {
+	t.Parallel()
+	d := deps(t) // without models
+	h, err := d.Jobs.Create(jobs.Spec{Kind: Kind, Task: "x", Request: Request{Task: "x", Dir: t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Supervise(t.Context(), d, h.ID()); err != nil {
+		t.Error(err)
+	}
+	job, err := d.Jobs.Get(h.ID())
+	if err != nil || job.State != jobs.Failed || job.Ending != InternalFail || !strings.Contains(job.Reply, "internal error") {
+		t.Errorf("%+v %v", job, err)
+	}
+}
+
+// What could not be looked at is not called unchanged.
+func TestPlaceUnsure(t *testing.T) {
+	t.Parallel()
+	r := &run{tree: &repo.Tree{}, unsure: true, facts: Facts{Tree: &Tree{Dir: "/t"}}}
+	if got := strings.Join(r.place(verdict{ending: Done}), " "); !strings.Contains(got, "NOT KNOWN: look in /t") {
+		t.Error(got)
+	}
+}

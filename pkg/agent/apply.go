@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"legwork/pkg/jobs"
@@ -18,7 +19,8 @@ func Apply(ctx context.Context, d Deps, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := requestOf(job); err != nil {
+	req, err := requestOf(job)
+	if err != nil {
 		return "", err
 	}
 	f := FactsOf(job)
@@ -36,8 +38,8 @@ func Apply(ctx context.Context, d Deps, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r := &run{d: d, facts: f, repo: home, tree: tree}
-	if err := r.look(ctx); err != nil {
+	r := reopened(d, f, req, home, tree)
+	if err := errors.Join(r.look(ctx), r.lookUnseen(ctx)); err != nil {
 		return "", errors.Join(err, tree.Release())
 	}
 	left, err := applyChanges(ctx, home, tree, r.changes, true)
@@ -48,8 +50,8 @@ func Apply(ctx context.Context, d Deps, id string) (string, error) {
 		return "", errors.Join(err, tree.Release())
 	}
 	words := "applied to " + home.Top + ": " + diffTotal(r.facts.Files)
-	if len(left) > 0 {
-		words += "; not applied (links, files over 64 MB), still in " + tree.Dir + ": " + strings.Join(left, ", ")
+	if left = append(left, r.facts.Unseen...); len(left) > 0 {
+		words += "; not applied (links, files over 64 MB, files that git ignores or that are in a submodule), still in " + tree.Dir + ": " + strings.Join(left, ", ")
 		err = tree.Release()
 	} else {
 		r.facts.Applied = true
@@ -60,6 +62,15 @@ func Apply(ctx context.Context, d Deps, id string) (string, error) {
 		_, jerr = d.Jobs.Amend(ctx, job.ID, func(j *jobs.Job) { j.Facts = b })
 	}
 	return words, errors.Join(err, jerr)
+}
+
+// reopened is the run of a job that is over, to look at what it left.
+func reopened(d Deps, f Facts, req Request, home *repo.Repo, tree *repo.Tree) *run {
+	r := &run{d: d, facts: f, req: req, repo: home, tree: tree, dir: tree.Dir, mask: d.Config.Masker(d.Env)}
+	if rel, err := filepath.Rel(home.Top, realPath(req.Dir)); err == nil && filepath.IsLocal(rel) {
+		r.dir = filepath.Join(tree.Dir, rel)
+	}
+	return r
 }
 
 // Clean removes a job that is over. One whose worktree holds work that is not applied is kept, unless force is set.
@@ -75,11 +86,12 @@ func Clean(ctx context.Context, d Deps, job jobs.Job, force bool) (removed bool,
 		case err != nil:
 			return false, err
 		default:
-			r := &run{d: d, facts: f, repo: home, tree: tree}
-			if err := r.look(ctx); err != nil {
+			req, _ := requestOf(job) // of another version of ours: its folder is the top level, then
+			r := reopened(d, f, req, home, tree)
+			if err := errors.Join(r.look(ctx), r.lookUnseen(ctx)); err != nil && !force {
 				return false, errors.Join(err, tree.Release())
 			}
-			if len(r.changes) > 0 && !force {
+			if len(r.changes)+len(r.facts.Unseen) > 0 && !force {
 				return false, tree.Release()
 			}
 			if err := tree.Remove(ctx); err != nil {

@@ -41,6 +41,7 @@ type Facts struct {
 	Calls   map[string]int  `json:"calls,omitempty"`   // tool → times it was called
 	Touched []string        `json:"touched,omitempty"` // files named in its edits; in place, also those that git says changed
 	Files   []repo.FileStat `json:"files,omitempty"`   // what git says changed
+	Unseen  []string        `json:"unseen,omitempty"`  // written in the worktree, and git says nothing of it
 	Denied  []string        `json:"denied,omitempty"`  // tools that were refused
 	Gate    *Gate           `json:"gate,omitempty"`
 	Applied bool            `json:"applied"` // the changes are in the checkout

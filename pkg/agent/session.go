@@ -74,6 +74,17 @@ func (s *session) send(text string, last bool) error {
 	return nil
 }
 
+// forget drops results that nobody waited for: they answer no turn of ours.
+func (s *session) forget() {
+	for {
+		select {
+		case <-s.results:
+		default:
+			return
+		}
+	}
+}
+
 // await returns the result of the turn; false when the client ended without one, or stalled for limit.
 func (s *session) await(limit time.Duration, stall func()) (claudecode.Result, bool) {
 	tick := time.NewTicker(time.Second)

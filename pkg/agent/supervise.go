@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -39,11 +40,13 @@ type run struct {
 	before  *repo.Moment // without isolation: what git said at the start
 	shared  repo.Shared
 	changes []repo.Change
+	unsure  bool // looking at what changed failed
 }
 
 // Supervise does the work of a queued job, from its first moment to its end, in the calling process. ctx ends the
-// job as interrupted. The error is for a job that could not be taken; how a taken one ended stands in its record.
-func Supervise(ctx context.Context, d Deps, id string) error {
+// job as interrupted. The error is for a job that could not be taken; how a taken one ended stands in its record, a
+// panic too: without an end, the job would count as lost.
+func Supervise(ctx context.Context, d Deps, id string) (err error) {
 	h, err := d.Jobs.Take(ctx, id)
 	if err != nil {
 		return err
@@ -54,6 +57,11 @@ func Supervise(ctx context.Context, d Deps, id string) error {
 	r := &run{d: d, h: h, began: time.Now(), mask: d.Config.Masker(d.Env)}
 	job := h.Job()
 	r.facts = FactsOf(job)
+	defer func() {
+		if p := recover(); p != nil {
+			err = r.panicked(p)
+		}
+	}()
 	ctx, stop := h.Context(ctx)
 	defer stop()
 	v := verdict{jobs.Failed, NotStarted, ""}
@@ -64,14 +72,32 @@ func Supervise(ctx context.Context, d Deps, id string) error {
 		v = r.failure(ctx, err)
 	}
 	end := context.WithoutCancel(ctx)
+	_, _ = proc.KillEnv(jobs.Mark(h.ID())) // what left its group and its parents, and may still write
+	v = r.recheck(ctx, v)
 	r.finishTree(end, v)
-	_, _ = proc.KillEnv(jobs.Mark(h.ID())) // what left its group and its parents
+	_, _ = proc.KillEnv(jobs.Mark(h.ID())) // of the gate, when it ran again
 	r.ledger(end, v)
 	why := r.mask(v.why)
 	if v.state == jobs.Succeeded {
 		why = ""
 	}
 	return h.Finish(jobs.End{State: v.state, Ending: v.ending, Error: why, Reply: r.mask(r.reply(v)), Facts: r.facts})
+}
+
+// panicked ends a job whose supervisor is broken. The worktree stays as it is.
+func (r *run) panicked(p any) error {
+	r.say(fmt.Sprintf("!! internal error: %v\n%s", p, debug.Stack()))
+	_, _ = proc.KillEnv(jobs.Mark(r.h.ID()))
+	if r.tree != nil {
+		_ = r.tree.Release() // it may be what broke
+	}
+	why := r.mask(fmt.Sprintf("internal error: %v", p))
+	reply := fmt.Sprintf("FAILED: %s", why)
+	if t := r.facts.Tree; t != nil && !t.Gone {
+		reply += " · what was done is in " + t.Dir
+	}
+	reply += fmt.Sprintf("\njob %s (job_log shows where it broke)", r.h.ID())
+	return r.h.Finish(jobs.End{State: jobs.Failed, Ending: InternalFail, Error: why, Reply: r.mask(reply), Facts: r.facts})
 }
 
 // failure is the verdict on a job whose surroundings failed.
@@ -95,11 +121,45 @@ func (r *run) finishTree(ctx context.Context, v verdict) {
 	if err == nil {
 		err = r.deliver(ctx, v)
 	} else {
-		err = errors.Join(err, r.tree.Release())
+		r.unsure = true
+		if r.tree != nil {
+			err = errors.Join(err, r.tree.Release())
+		}
 	}
 	if err != nil {
 		r.note("worktree: %s", err)
 	}
+}
+
+// recheck runs the gate again when it passed on files that are not as they were before it ran: the session went on
+// meanwhile, or the gate writes them. Nobody else is at work now.
+func (r *run) recheck(ctx context.Context, v verdict) verdict {
+	if r.tree == nil || v.ending != Done || r.facts.Gate == nil || !r.facts.Gate.Passed {
+		return v
+	}
+	moved, err := r.tree.Moved(r.changes)
+	if err == nil && len(moved) > 0 {
+		r.say("!! changed while the verify command ran, which runs again: " + strings.Join(moved, ", "))
+		r.facts.Gate.Passed = false
+		if err = r.look(ctx); err == nil {
+			_, err = r.runGate(ctx)
+		}
+		if err == nil && r.facts.Gate.Passed {
+			moved, err = r.tree.Moved(r.changes)
+		}
+	}
+	g := r.facts.Gate
+	switch {
+	case err != nil:
+		g.Passed = false
+		return r.failure(ctx, err)
+	case !g.Passed:
+		return verdict{jobs.Failed, GateFailed, fmt.Sprintf("files changed while `%s` ran, and now it fails (%s)", g.Command, g.Ending)}
+	case len(moved) > 0:
+		g.Passed, g.Ending = false, "files changed while it ran"
+		return verdict{jobs.Failed, GateFailed, fmt.Sprintf("`%s` passed, but not on what is there now: it, or something else, changes %s while it runs", g.Command, strings.Join(moved, ", "))}
+	}
+	return v
 }
 
 // lookOnce keeps what was seen before the gate ran: what the gate leaves behind is no work of the session.
@@ -154,7 +214,7 @@ func (r *run) orStopped(ctx context.Context, err error) error {
 // resetFacts keeps what a resumed job needs, and forgets what the last run said.
 func (r *run) resetFacts() {
 	old := r.facts
-	r.facts = Facts{Session: old.Session, Tree: old.Tree, Calls: map[string]int{}}
+	r.facts = Facts{Session: old.Session, Tree: old.Tree, Unseen: old.Unseen, Calls: map[string]int{}}
 	if r.req.Verify != "" {
 		r.facts.Gate = &Gate{Command: r.req.Verify}
 	}
@@ -204,6 +264,7 @@ func (r *run) turns(ctx context.Context, s *session, t *tally, proxy *shim.Shim)
 	text := r.prompt()
 	for {
 		r.say("=== task: " + oneLine(r.mask(text), 2000))
+		s.forget()
 		if err := s.send(text, r.facts.Gate == nil); err != nil {
 			return verdict{jobs.Failed, InternalFail, err.Error()}
 		}
@@ -373,7 +434,8 @@ func (r *run) clientEnv(ctx context.Context, shimEnv []string) (configDir string
 		}
 	}
 	own = append(own, shimEnv...)
-	own = append(own, depthMark, jobs.Mark(r.h.ID()))
+	// A command in the background would go on, and start turns of its own, while the gate runs.
+	own = append(own, "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", depthMark, jobs.Mark(r.h.ID()))
 	git, err := r.gitEnv(ctx)
 	if err != nil {
 		return "", nil, err

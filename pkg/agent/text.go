@@ -76,6 +76,10 @@ func (r *run) place(v verdict) []string {
 		return nil
 	case r.tree == nil:
 		return []string{"worked in place"}
+	case r.unsure:
+		return []string{"what changed is NOT KNOWN: look in " + f.Tree.Dir}
+	case len(f.Unseen) > 0 && len(r.changes) == 0:
+		return []string{unseenWords(f)}
 	case len(r.changes) == 0:
 		return []string{"nothing changed"}
 	case f.Applied:
@@ -85,7 +89,21 @@ func (r *run) place(v verdict) []string {
 	if f.Gate == nil && v.state == jobs.Succeeded {
 		words = "not applied, since nothing verified it"
 	}
-	return []string{fmt.Sprintf("%s: in %s; `legwork jobs apply %s` does it", words, f.Tree.Dir, r.h.ID()), diffTotal(f.Files)}
+	does := "does it"
+	if len(f.Unseen) > 0 {
+		does = "does the rest; " + unseenWords(f)
+	}
+	return []string{fmt.Sprintf("%s: in %s; `legwork jobs apply %s` %s", words, f.Tree.Dir, r.h.ID(), does), diffTotal(f.Files)}
+}
+
+// unseenWords names what only a person can bring over.
+func unseenWords(f Facts) string {
+	names := f.Unseen[:min(len(f.Unseen), maxFiles)]
+	more := ""
+	if n := len(f.Unseen) - len(names); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("NOT applied, since git ignores them or they are in a submodule: only in %s: %s%s", f.Tree.Dir, strings.Join(names, ", "), more)
 }
 
 func diffTotal(files []repo.FileStat) string {

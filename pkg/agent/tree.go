@@ -93,11 +93,10 @@ func (r *run) makeTree(ctx context.Context, home *repo.Repo, rel string, old *Tr
 		return err
 	}
 	r.repo, r.tree = home, tree
-	branch, err := tree.Branch(ctx, branchPrefix+r.h.ID())
-	if err != nil {
+	r.facts.Tree = &Tree{ID: tree.ID, Dir: tree.Dir, Base: tree.Base()}
+	if r.facts.Tree.Branch, err = tree.Branch(ctx, branchPrefix+r.h.ID()); err != nil {
 		return err
 	}
-	r.facts.Tree = &Tree{ID: tree.ID, Dir: tree.Dir, Branch: branch, Base: tree.Base()}
 	for _, n := range tree.Notes {
 		r.note("%s", n)
 	}
@@ -113,12 +112,43 @@ func (r *run) look(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("what the session changed: %w", err)
 	}
+	users := r.tree.Exact() // the user's rules for Claude Code, which a session must not change
 	changes := slices.DeleteFunc(all, func(c repo.Change) bool {
-		return c.Kind == "new" && byproduct(c.Path) || slices.Contains(localNames(), path.Base(c.Path))
+		if slices.Contains(users, c.Path) {
+			r.note("%s was changed in the worktree; it holds your own rules, and yours stays as it is", c.Path)
+			return true
+		}
+		return c.Kind == "new" && byproduct(c.Path)
 	})
 	r.changes = changes
 	r.facts.Files, err = r.tree.Stat(ctx, changes)
 	return err
+}
+
+// lookUnseen notes what the session wrote and git says nothing of, in the tree's record too. With the tree it would be
+// gone, and the gate may have passed because of it.
+func (r *run) lookUnseen(ctx context.Context) error {
+	named := slices.Clone(r.facts.Unseen) // of the run that this one resumes
+	for _, p := range r.facts.Touched {
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(r.dir, filepath.FromSlash(p))
+		}
+		for _, top := range []string{r.tree.Dir, realPath(r.tree.Dir)} {
+			if rel, err := filepath.Rel(top, p); err == nil && filepath.IsLocal(rel) {
+				named = append(named, filepath.ToSlash(rel))
+				break
+			}
+		}
+	}
+	named = slices.DeleteFunc(named, func(p string) bool {
+		return slices.ContainsFunc(r.changes, func(c repo.Change) bool { return c.Path == p })
+	})
+	unseen, err := r.tree.Unseen(ctx, named)
+	if err != nil {
+		return fmt.Errorf("what the session wrote: %w", err)
+	}
+	r.facts.Unseen = unseen
+	return r.tree.Hold(unseen)
 }
 
 // lookInPlace adds what git says to the files that the tool calls named.
@@ -140,11 +170,8 @@ func (r *run) lookInPlace(ctx context.Context) error {
 	return nil
 }
 
-// localNames are files by which the user alone tells Claude Code what is allowed here. They are in no commit, and a
-// session must not change them.
-func localNames() []string { return []string{"settings.local.json", "CLAUDE.local.md"} }
-
-// localFiles are those of them that exist: the user's rules hold in the worktree too.
+// localFiles are the files that exist of those by which the user alone tells Claude Code what is allowed here. They
+// are in no commit, and hold in the worktree too.
 func localFiles(top, rel string) []string {
 	var out []string
 	for _, dir := range []string{".", rel} {
@@ -197,8 +224,12 @@ func (r *run) deliver(ctx context.Context, v verdict) error {
 	if len(odd) > 0 {
 		r.warn("files that decide what your tools run by themselves were changed: %s; look at them before you apply the job", strings.Join(odd, ", "))
 	}
+	if err := r.lookUnseen(ctx); err != nil {
+		r.unsure = true
+		return errors.Join(err, r.tree.Release())
+	}
 	passed := v.ending == Done && r.facts.Gate != nil && r.facts.Gate.Passed
-	if passed && len(r.changes) > 0 && len(changed)+len(odd) == 0 {
+	if passed && len(r.changes) > 0 && len(changed)+len(odd)+len(r.facts.Unseen) == 0 {
 		left, err := applyChanges(ctx, r.repo, r.tree, r.changes, false)
 		switch {
 		case err != nil:
@@ -208,7 +239,7 @@ func (r *run) deliver(ctx context.Context, v verdict) error {
 		}
 		r.facts.Applied = err == nil && len(left) == 0
 	}
-	if len(r.changes) > 0 && !r.facts.Applied {
+	if len(r.changes) > 0 && !r.facts.Applied || len(r.facts.Unseen) > 0 {
 		return r.tree.Release()
 	}
 	return r.drop(ctx)

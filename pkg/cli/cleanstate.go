@@ -114,6 +114,7 @@ func (c *cleaner) jobs(ctx context.Context) (cleaned, error) {
 		return row, err
 	}
 	work, unfinished := 0, 0
+	var errs []error
 	for _, job := range list {
 		bytes := sizeOf(c.deps.Jobs.Path(job.ID, ""))
 		gone := false
@@ -125,8 +126,8 @@ func (c *cleaner) jobs(ctx context.Context) (cleaned, error) {
 		case c.dry:
 			gone = c.work || !holdsWork(job)
 		default:
-			if gone, err = agent.Clean(ctx, c.deps, job, c.work); err != nil {
-				return row, err
+			if gone, err = agent.Clean(ctx, c.deps, job, c.work); err != nil { // its project has moved, say
+				errs = append(errs, fmt.Errorf("job %s: %w", job.ID, err))
 			}
 		}
 		if gone {
@@ -139,13 +140,13 @@ func (c *cleaner) jobs(ctx context.Context) (cleaned, error) {
 		}
 	}
 	row.Why = because(map[string]int{"unfinished": unfinished, "with work that is not applied (legwork jobs apply ID, or --work)": work})
-	return row, nil
+	return row, errors.Join(errs...)
 }
 
 // holdsWork tells what the record says; Clean looks at the worktree itself.
 func holdsWork(job jobs.Job) bool {
 	f := agent.FactsOf(job)
-	return f.Tree != nil && !f.Tree.Gone && !f.Applied && len(f.Files) > 0
+	return f.Tree != nil && !f.Tree.Gone && !f.Applied && len(f.Files)+len(f.Unseen) > 0
 }
 
 func because(reasons map[string]int) string {

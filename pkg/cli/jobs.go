@@ -88,7 +88,7 @@ func jobTable(all []jobs.Job, limit int) string {
 		} else if j.Ending != "" && j.Ending != string(j.State) && j.Ending != agent.Done {
 			what = j.Ending + " | " + what
 		}
-		if f := agent.FactsOf(j); j.Kind == agent.Kind && j.State.Final() && len(f.Files) > 0 && !f.Applied {
+		if f := agent.FactsOf(j); j.Kind == agent.Kind && j.State.Final() && len(f.Files)+len(f.Unseen) > 0 && !f.Applied {
 			what = "not applied | " + what
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", j.ID, j.State, j.Took().Round(time.Second), j.Model, what)
@@ -278,15 +278,15 @@ func (a *app) cleanJobs(ctx context.Context, ids []string, age time.Duration, fo
 			return err
 		}
 	}
-	removed, kept := 0, []string{}
+	removed, kept, errs := 0, []string{}, []error(nil)
 	for _, job := range list {
 		if job.State.Final() && time.Since(job.Ended) < age {
 			continue
 		}
 		gone, err := agent.Clean(ctx, d, job, force)
 		switch {
-		case err != nil:
-			return err
+		case err != nil: // its project has moved, say; the others are no worse for it
+			errs = append(errs, fmt.Errorf("job %s: %w", job.ID, err))
 		case gone:
 			removed++
 		default:
@@ -297,5 +297,5 @@ func (a *app) cleanJobs(ctx context.Context, ids []string, age time.Duration, fo
 	if len(kept) > 0 {
 		a.printf("kept, running or with work that is not applied: %s\n", strings.Join(kept, ", "))
 	}
-	return nil
+	return errors.Join(errs...)
 }

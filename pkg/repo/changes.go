@@ -17,6 +17,9 @@ type Change struct {
 	Kind string `json:"kind"`
 	// Tracked says that the file is in the repository, or was copied from the user's tree.
 	Tracked bool `json:"tracked"`
+
+	// Seen is a digest of what stood there when Since looked; empty in a Change of another origin.
+	Seen string `json:"-"`
 }
 
 func (c Change) String() string { return c.Path + " (" + c.Kind + ")" }

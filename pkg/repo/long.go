@@ -95,8 +95,9 @@ func (t *Tree) Release() error { return t.lock.Unlock() }
 // Base is the commit the tree was made from.
 func (t *Tree) Base() string { return t.meta.Head }
 
-// Branch puts the tree on a new branch at its commit: name, or name-2, name-3 … when that exists. Remove deletes the
-// branch unless something was committed on it.
+// Branch puts the tree on a new branch at its commit: name, or name-2, name-3 … when that exists; with dashes for its
+// slashes when a branch stands where a folder would have to be. Remove deletes the branch unless something was
+// committed on it.
 func (t *Tree) Branch(ctx context.Context, name string) (string, error) {
 	for n := 1; n < 100; n++ {
 		branch := name
@@ -115,6 +116,10 @@ func (t *Tree) Branch(ctx context.Context, name string) (string, error) {
 		}
 		t.meta.Branch = old
 		var ge *GitError
+		if flat := strings.ReplaceAll(name, "/", "-"); errors.As(err, &ge) && strings.Contains(ge.Stderr, "cannot lock ref") && flat != name {
+			name, n = flat, 0
+			continue
+		}
 		if !errors.As(err, &ge) || !strings.Contains(ge.Stderr, "already exists") {
 			return "", errors.Join(err, t.save())
 		}

@@ -126,6 +126,20 @@ func TestLongTreeConflict(t *testing.T) {
 	p.clean()
 }
 
+// A branch stands where the folder of the wanted one would be.
+func TestBranchBelowBranch(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"a.txt": "a\n"})
+	p.git("branch", "jobs")
+	p.git("branch", "jobs-one")
+	tree := p.add(Wish{Purpose: "run_agent"})
+	if branch, err := tree.Branch(t.Context(), "jobs/one"); err != nil || branch != "jobs-one-2" {
+		t.Errorf("%q %v", branch, err)
+	}
+	remove(t, tree)
+	p.clean()
+}
+
 // C11: a relative hooks folder that is not part of the repository does not exist in the tree.
 func TestHooksMissing(t *testing.T) {
 	t.Parallel()

@@ -226,6 +226,7 @@ func (t *Tree) submodules(ctx context.Context, m *mirrorer) error {
 		}
 		filled = append(filled, rel)
 	}
+	t.meta.Plain = filled
 	if len(filled) > 0 {
 		t.note("submodules copied as plain files: %s", strings.Join(filled, ", "))
 	}

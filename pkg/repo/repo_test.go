@@ -62,6 +62,13 @@ func writeFile(t *testing.T, dir, name, text string) {
 	}
 }
 
+func removeFile(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func readFile(t *testing.T, dir, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
@@ -225,12 +232,12 @@ func TestChangesAndUndo(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCh := []Change{
-		{"a.txt", "modified", true},
-		{"b.txt", "modified", true},
-		{"dirty.txt", "modified", true},
-		{"new/x.txt", "new", false},
-		{"sub", "new", false},
-		{"sub/c.txt", "deleted", true},
+		{Path: "a.txt", Kind: "modified", Tracked: true},
+		{Path: "b.txt", Kind: "modified", Tracked: true},
+		{Path: "dirty.txt", Kind: "modified", Tracked: true},
+		{Path: "new/x.txt", Kind: "new", Tracked: false},
+		{Path: "sub", Kind: "new", Tracked: false},
+		{Path: "sub/c.txt", Kind: "deleted", Tracked: true},
 	}
 	if diff := cmp.Diff(wantCh, ch); diff != "" {
 		t.Error(diff)
@@ -529,6 +536,16 @@ func TestSweep(t *testing.T) {
 			p.gitIn(tree.Dir, "commit", "-q", "-a", "-m", "work")
 		}, true},
 		{"a changed file", wish, func(t *testing.T, _ *project, tree *Tree) { writeFile(t, tree.Dir, "a.txt", "work") }, true},
+		{"a job that only deletes", Wish{Purpose: "run_agent"}, func(t *testing.T, _ *project, tree *Tree) { removeFile(t, tree.Dir, "a.txt") }, true},
+		{"a job that deletes the user's new file", Wish{Purpose: "run_agent"}, func(t *testing.T, _ *project, tree *Tree) { removeFile(t, tree.Dir, "u.txt") }, true},
+		{"a job that reverts", Wish{Purpose: "run_agent"}, func(t *testing.T, _ *project, tree *Tree) { writeFile(t, tree.Dir, "b.txt", "b\n") }, true},
+		{"a job that did nothing", Wish{Purpose: "run_agent", Files: []string{"a.txt", "node_modules/dep.js"}}, func(*testing.T, *project, *Tree) {}, false},
+		{"kept, old, a file deleted by somebody", wish, func(t *testing.T, _ *project, tree *Tree) {
+			if err := tree.Keep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			removeFile(t, tree.Dir, "a.txt")
+		}, true},
 		{"kept, old, untouched", wish, func(t *testing.T, _ *project, tree *Tree) {
 			if err := errors.Join(tree.Own("out.js"), tree.Write("out.js", []byte("x"), 0), tree.Keep(t.Context())); err != nil {
 				t.Fatal(err)
@@ -544,9 +561,10 @@ func TestSweep(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := newProject(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n", ".gitignore": "node_modules/\n"})
+			p := newProject(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n", "gone.txt": "gone\n", ".gitignore": "node_modules/\n"})
 			writeFile(t, p.dir, "node_modules/dep.js", "x\n")
 			writeFile(t, p.dir, "b.txt", "dirty\n")
+			removeFile(t, p.dir, "gone.txt")
 			writeFile(t, p.dir, "u.txt", "untracked\n")
 			tree := p.add(c.wish)
 			c.do(t, p, tree)

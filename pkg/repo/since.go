@@ -31,6 +31,11 @@ func (s pathState) same(o pathState) bool {
 	return s.exists == o.exists && s.link == o.link && s.exec == o.exec && s.large == o.large && bytes.Equal(s.data, o.data)
 }
 
+// digest is different for states that are not the same.
+func (s pathState) digest() string {
+	return hashOf(fmt.Appendf(nil, "%t %t %t %t %s", s.exists, s.link, s.exec, s.large, s.data))
+}
+
 // Since lists what is not as it was when the tree was made, whether it was committed since or not. Ignored files and
 // our links are left out.
 func (t *Tree) Since(ctx context.Context) ([]Change, error) {
@@ -48,7 +53,7 @@ func (t *Tree) Since(ctx context.Context) ([]Change, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := Change{Path: path, Kind: "modified", Tracked: was.exists || !untracked[path]}
+		c := Change{Path: path, Kind: "modified", Tracked: was.exists || !untracked[path], Seen: is.digest()}
 		switch {
 		case was.same(is):
 			continue
@@ -148,8 +153,27 @@ func stateIn(dir, rel string) (pathState, error) {
 	return s, err
 }
 
+// ErrMoved says that a file changed after [Tree.Since] looked at it: what was tested then is not what stands there.
+var ErrMoved = errors.New("changed since it was looked at")
+
+// Moved names those of the changes of Since whose files are not as they were then.
+func (t *Tree) Moved(changes []Change) ([]string, error) {
+	var out []string
+	for _, c := range changes {
+		is, err := t.after(c.Path)
+		if err != nil {
+			return nil, err
+		}
+		if c.Seen != "" && c.Seen != is.digest() {
+			out = append(out, c.Path)
+		}
+	}
+	return out, nil
+}
+
 // Edits makes of changes what Apply needs. A file of the user's that is not as it was when the tree was made is a
-// conflict, all of them in one *ConflictError. Links, and files over 64 MB, are not applied: they are in left.
+// conflict, all of them in one *ConflictError. Links, and files over 64 MB, are not applied: they are in left. It fails
+// with ErrMoved when a change is not what Since saw.
 func (t *Tree) Edits(ctx context.Context, changes []Change) (edits []Edit, left []string, err error) {
 	var conflict ConflictError
 	for _, c := range changes {
@@ -160,6 +184,9 @@ func (t *Tree) Edits(ctx context.Context, changes []Change) (edits []Edit, left 
 		is, err := t.after(c.Path)
 		if err != nil {
 			return nil, nil, err
+		}
+		if c.Seen != "" && c.Seen != is.digest() {
+			return nil, nil, fmt.Errorf("%s: %w", c.Path, ErrMoved)
 		}
 		if is.link || is.large || was.link || was.large {
 			left = append(left, c.Path)

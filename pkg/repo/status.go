@@ -21,11 +21,16 @@ type entry struct {
 // status lists what differs from HEAD in dir's working tree and index, ignored files left out. With
 // write, git may refresh the index; the user's own index is never touched.
 func (r *Repo) status(ctx context.Context, dir string, write bool) ([]entry, error) {
+	return r.statusOf(ctx, dir, write)
+}
+
+// statusOf is status with options of git's own before the command.
+func (r *Repo) statusOf(ctx context.Context, dir string, write bool, options ...string) ([]entry, error) {
 	args := []string{"status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty"}
 	if !write {
 		args = append([]string{"--no-optional-locks"}, args...)
 	}
-	out, err := r.git(ctx, dir, nil, args...)
+	out, err := r.git(ctx, dir, nil, append(options, args...)...)
 	if err != nil {
 		return nil, err
 	}

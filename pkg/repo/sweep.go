@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -243,31 +242,40 @@ func (t *Tree) hasWork(ctx context.Context) (bool, error) {
 	if strings.TrimSpace(string(out)) != t.meta.Head {
 		return true, nil
 	}
+	if len(t.meta.Unseen) > 0 {
+		return true, nil
+	}
+	if unseen, err := t.Unseen(ctx, nil); err != nil || len(unseen) > 0 {
+		return true, err
+	}
 	now, untracked, err := t.look(ctx)
 	if err != nil {
 		return true, err
 	}
-	if t.meta.Told {
-		return !maps.Equal(present(now), present(t.meta.Left)), nil
-	}
-	base, err := os.OpenRoot(filepath.Join(t.Home, baseName))
+	root, err := os.OpenRoot(t.Dir)
 	if err != nil {
 		return true, err
 	}
-	defer func() { _ = base.Close() }()
+	defer func() { _ = root.Close() }()
+	known, scratch := t.meta.Start, t.meta.Scratch
+	if t.meta.Told {
+		known, scratch = t.meta.Left, false
+	} else if known == nil {
+		return true, nil
+	}
+	ours := func(path string) bool { return !t.meta.Told && slices.Contains(t.meta.Own, path) }
 	for path, is := range now {
-		copied := fingerprint(base, path) == is // a copy of the user's file, or missing in both
-		if copied || slices.Contains(t.meta.Own, path) || t.meta.Scratch && untracked[path] {
+		// A path where nothing stands is a deletion unless it was missing from the first.
+		if was, ok := known[path]; ok && was == is || ours(path) || scratch && untracked[path] {
 			continue
 		}
 		return true, nil
 	}
+	for path, was := range known {
+		// Not in the status any more: put back to HEAD, deleted, or an ignored file that was copied.
+		if _, ok := now[path]; !ok && !scratch && !ours(path) && fingerprint(root, path) != was {
+			return true, nil
+		}
+	}
 	return false, nil
-}
-
-// present leaves out paths where nothing stands.
-func present(m map[string]string) map[string]string {
-	out := maps.Clone(m)
-	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
-	return out
 }

@@ -61,6 +61,11 @@ type meta struct {
 	Links   []string  `json:"links,omitempty"`  // our links, relative
 	Branch  string    `json:"branch,omitempty"` // that Tree.Branch made
 	Own     []string  `json:"own,omitempty"`    // files that we write, relative
+	// Start is path → fingerprint of all that differed from HEAD when the tree was made; nil in a record of an older version.
+	Start map[string]string `json:"start"`
+	// Plain are the submodules whose files were copied; Unseen is work that git says nothing of (see [Tree.Hold]).
+	Plain  []string `json:"plain,omitempty"`
+	Unseen []string `json:"unseen,omitempty"`
 	// Told is set once somebody was given the path: from then on changes may be theirs.
 	Told bool `json:"told,omitempty"`
 	// Left is, once told, path → fingerprint of all that differed from HEAD then.
@@ -116,7 +121,7 @@ func (r *Repo) Add(ctx context.Context, w Wish) (_ *Tree, err error) {
 	if err = t.baseline(ctx); err != nil {
 		return nil, err
 	}
-	t.meta.Ready = true
+	t.meta.Start, t.meta.Ready = t.start, true
 	return t, t.save()
 }
 
@@ -262,6 +267,9 @@ func (t *Tree) linkOne(rel string) error {
 
 // Links are the dependency folders that are links to the user's, relative to the top level.
 func (t *Tree) Links() []string { return slices.Clone(t.meta.Links) }
+
+// Exact are the files of [Wish.Files].
+func (t *Tree) Exact() []string { return slices.Clone(t.watch) }
 
 // Path is the absolute path of a file of the tree.
 func (t *Tree) Path(rel string) string { return filepath.Join(t.Dir, filepath.FromSlash(rel)) }
