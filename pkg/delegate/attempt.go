@@ -118,7 +118,7 @@ func (w *work) with(ctx context.Context, m llm.Choice) (done bool, err error) {
 		}
 		c.learn(ctx, m.Model, one)
 	}()
-	w.history, c.mends = nil, p.mends
+	w.history, c.mends, c.res.Stopped = nil, p.mends, "" // what stopped a smaller model did not stop the call
 	for p.asked < c.req.Attempts {
 		kind, temp := p.next(c.best)
 		turns := []turn{{kind: kind, temperature: temp, seed: seed()}}
