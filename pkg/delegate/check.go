@@ -116,6 +116,9 @@ func (c *call) scope(ctx context.Context) error {
 			// An answer is UTF-8: bytes that are none would come back as others, in lines that nobody touched.
 			return refuse("target_file: %s is not UTF-8 text; a model's answer would change bytes all over it, convert it first or edit it without a model", rel)
 		}
+		if strange(rel, string(o.Data)) {
+			return refuse("target_file: %s holds tests of its own, and the model would write those too; move them into a file of their own", rel)
+		}
 		c.before = append(c.before, o)
 	}
 	return nil

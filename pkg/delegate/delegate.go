@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -346,6 +347,12 @@ func (c *call) note(format string, a ...any) {
 	c.res.mu.Lock()
 	defer c.res.mu.Unlock()
 	c.res.Notes = append(c.res.Notes, fmt.Sprintf(format, a...))
+}
+
+func (c *call) noteOnce(text string) {
+	if !slices.Contains(c.res.Notes, text) {
+		c.note("%s", text)
+	}
 }
 
 // env is the environment of the test command.

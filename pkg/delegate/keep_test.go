@@ -99,3 +99,35 @@ func TestNewScriptIsExecutable(t *testing.T) {
 		t.Errorf("%v %v\n%s", st, err, res.Text())
 	}
 }
+
+// Lines that look like a comment are no reason not to run an answer.
+func TestChangeBehindAMark(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name, tag, target, answer string
+		files                     map[string]string
+		req                       Request
+		tools                     []string
+	}{
+		{"a regular expression", "javascript", "host.js", "exports.host = (u) => u.replace(/^https?:\\/\\//, '').split('/')[0];\n", map[string]string{
+			"host.js": "exports.host = (u) => u.replace(/^https?:\\/\\//, '');\n", "check.js": "if (require('./host.js').host('https://a.b/c') !== 'a.b') process.exit(1);\n",
+		}, Request{Test: "node check.js"}, []string{"node"}},
+		{"the number of arguments", "sh", "two.sh", "if [ $# -ne 2 ]; then exit 2; fi\n", map[string]string{"two.sh": "if [ $# -ne 1 ]; then exit 2; fi\n", "check.sh": "sh two.sh a b\n"}, Request{Test: "sh check.sh"}, nil},
+		{"a directive", "go", "e.go", "package slug\n\nimport _ \"embed\"\n\n//go:embed d.txt\nvar Data string\n", map[string]string{
+			"go.mod": "module example.com/slug\n\ngo 1.22\n", "d.txt": "hi", "e.go": "package slug\n\nimport _ \"embed\"\n\nvar Data string\n",
+			"e_test.go": "package slug\n\nimport \"testing\"\n\nfunc TestData(t *testing.T) {\n\tif Data != \"hi\" {\n\t\tt.Fatal(Data)\n\t}\n}\n",
+		}, Request{Test: "go test ./..."}, []string{"go"}},
+	}
+	for _, k := range cases {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			needs(t, append(k.tools, "sh")...)
+			s := newSite(t, k.files)
+			s.answers(k.tag, k.answer)
+			k.req.Targets, k.req.Spec = []string{k.target}, "Do it."
+			if res, err := s.run(k.req); err != nil || res.Verdict != Pass || s.read(k.target) != k.answer {
+				t.Errorf("%v %v %q", err, res, s.read(k.target))
+			}
+		})
+	}
+}
