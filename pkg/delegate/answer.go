@@ -56,6 +56,11 @@ func (c *call) files(ctx context.Context, ans *llm.Answer) (map[string]string, f
 	if unchanged {
 		return nil, finding{class: classFormat, why: "the file came back as it was; change it so that it does what the task says"}
 	}
+	for i := range c.res.Targets {
+		if why := c.leavesOut(i, files); why != "" {
+			return nil, finding{class: classFormat, why: why}
+		}
+	}
 	dropped, why := c.imports(ctx, files)
 	if why != "" {
 		return nil, finding{class: classImport, why: why}
@@ -188,7 +193,7 @@ func (c *call) pickOne(text string, list []block) (file, why string) {
 		return "", fmt.Sprintf("there is no %s block; %s", l.name, again)
 	}
 	if whole := c.wholes(0, fit); len(fit) > 1 && len(whole) > 0 {
-		return dropPathComment(l, whole[len(whole)-1].text, c.res.Targets[0]), ""
+		return dropPathComment(l, c.wholest(whole).text, c.res.Targets[0]), ""
 	}
 	best := fit[0]
 	for _, b := range fit[1:] {
@@ -229,6 +234,17 @@ func (c *call) wholes(i int, list []block) []block {
 		}
 	}
 	return out
+}
+
+// wholest picks one of several blocks that have all that the tests take: of a file shown as it was and as it
+// shall be the later word counts, but a part of it shown once more is not the file.
+func (c *call) wholest(list []block) block {
+	for _, b := range slices.Backward(list) {
+		if len(c.lost(0, map[string]string{c.res.Targets[0]: b.text})) == 0 {
+			return b
+		}
+	}
+	return slices.MaxFunc(list, func(a, b block) int { return len(a.text) - len(b.text) })
 }
 
 func joined(list []block) string {

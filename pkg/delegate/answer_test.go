@@ -263,6 +263,9 @@ func FuzzBlocks(f *testing.F) {
 			normal(l, text)
 			c := having(name, text)
 			c.req.Test = "run " + name
+			if why := c.leavesOut(0, map[string]string{name: text}); why != "" {
+				t.Fatalf("%s lacks what it has: %s", name, why)
+			}
 			c.putTests(0, "x\n"+text)
 		}
 	})

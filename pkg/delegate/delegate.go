@@ -268,6 +268,9 @@ func (c *call) finish(ctx context.Context) error {
 			r.Code = c.best.files
 		}
 	}
+	if r.Verdict == Pass {
+		c.remark()
+	}
 	if apply {
 		if err := c.apply(ctx); err != nil {
 			return err
