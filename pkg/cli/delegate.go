@@ -86,7 +86,7 @@ func (a *app) runDelegate(ctx context.Context, req delegate.Request) error {
 // delegateEnding is the exit code of a verdict.
 func delegateEnding(res *delegate.Result) error {
 	switch {
-	case res.Verdict == delegate.Pass && len(res.Conflict) == 0:
+	case res.Verdict == delegate.Pass && len(res.Conflict) == 0 && res.Error == "":
 		return nil
 	case res.Outcome == "transport":
 		return &exitError{code: exitBackend}

@@ -24,10 +24,16 @@ func (c *call) files(ctx context.Context, ans *llm.Answer) (map[string]string, f
 	unchanged := true
 	for i, rel := range c.res.Targets {
 		l := c.langs[i]
-		text := strings.TrimLeft(files[rel], "\n")
-		if !c.asksForTests(rel) {
+		text := strings.TrimLeft(strings.ReplaceAll(strings.TrimPrefix(files[rel], "\ufeff"), "\r\n", "\n"), "\n")
+		if own := c.ownTests(i); len(own) > 0 {
+			put := c.putTests(i, text)
+			if put != text && len(c.theirTests(i, text, own)) > 0 {
+				c.noteOnce("the tests in " + rel + " are those it had; what the model made of them is left out")
+			}
+			text = put
+		} else {
 			var n int
-			if text, n = stripTests(l, text); n > 0 {
+			if text, n = stripTests(l, text, c.stays(i)); n > 0 {
 				c.notes.add("stripped", fmt.Sprintf("%d test functions nobody asked for from %s", n, rel))
 			}
 		}
@@ -38,11 +44,22 @@ func (c *call) files(ctx context.Context, ans *llm.Answer) (map[string]string, f
 		if why := c.meddles(i, text); why != "" {
 			return nil, finding{class: classMeddle, why: why}
 		}
+		if why := c.touchesTests(i, text); why != "" {
+			return nil, finding{class: classMeddle, why: why}
+		}
+		if why := c.otherExamples(i, text); why != "" {
+			return nil, finding{class: classScope, why: why}
+		}
 		files[rel] = text
-		unchanged = unchanged && c.before[i].Exists && normal(l, string(c.before[i].Data)) == normal(l, text)
+		unchanged = unchanged && c.before[i].Exists && normal(l, c.original(i)) == normal(l, text)
 	}
 	if unchanged {
 		return nil, finding{class: classFormat, why: "the file came back as it was; change it so that it does what the task says"}
+	}
+	for i := range c.res.Targets {
+		if why := c.leavesOut(i, files); why != "" {
+			return nil, finding{class: classFormat, why: why}
+		}
 	}
 	dropped, why := c.imports(ctx, files)
 	if why != "" {
@@ -59,17 +76,6 @@ func ifAny(lead, s string) string {
 		return ""
 	}
 	return lead + s
-}
-
-// asksForTests: a Rust file may carry tests of its own when it did so before.
-func (c *call) asksForTests(rel string) bool {
-	for _, o := range c.before {
-		if o.Rel == rel {
-			_, n := stripTests(languageOf(rel), string(o.Data))
-			return n > 0
-		}
-	}
-	return false
 }
 
 // block is one fenced part of an answer.
@@ -187,8 +193,7 @@ func (c *call) pickOne(text string, list []block) (file, why string) {
 		return "", fmt.Sprintf("there is no %s block; %s", l.name, again)
 	}
 	if whole := c.wholes(0, fit); len(fit) > 1 && len(whole) > 0 {
-		// A file shown as it was and as it shall be: the later word counts.
-		return dropPathComment(l, whole[len(whole)-1].text, c.res.Targets[0]), ""
+		return dropPathComment(l, c.wholest(whole).text, c.res.Targets[0]), ""
 	}
 	best := fit[0]
 	for _, b := range fit[1:] {
@@ -231,6 +236,17 @@ func (c *call) wholes(i int, list []block) []block {
 	return out
 }
 
+// wholest picks one of several blocks that have all that the tests take: of a file shown as it was and as it
+// shall be the later word counts, but a part of it shown once more is not the file.
+func (c *call) wholest(list []block) block {
+	for _, b := range slices.Backward(list) {
+		if len(c.lost(0, map[string]string{c.res.Targets[0]: b.text})) == 0 {
+			return b
+		}
+	}
+	return slices.MaxFunc(list, func(a, b block) int { return len(a.text) - len(b.text) })
+}
+
 func joined(list []block) string {
 	var b strings.Builder
 	for _, x := range list {
@@ -242,7 +258,7 @@ func joined(list []block) string {
 func sameText(a, b language) bool { return b.name == "text" || a.name == "text" }
 
 func (c *call) onlyTests(l language, text string) bool {
-	rest, n := stripTests(l, text)
+	rest, n := stripTests(l, text, nil)
 	return n > 0 && len(rest)*3 < len(text)
 }
 

@@ -20,6 +20,14 @@ func bare(targets ...string) *call {
 	return c
 }
 
+// having is a call for one file that exists.
+func having(rel, text string, spec ...string) *call {
+	c := bare(rel)
+	c.before[0] = repo.Original{Rel: rel, Exists: true, Data: []byte(text)}
+	c.req.Spec = strings.Join(append(spec, "write it"), "\n")
+	return c
+}
+
 const js = "function a() {\n  return 1;\n}\nmodule.exports = { a };"
 
 // F05, F06, F07, F08: one file is picked by rule, byte for byte, or the form is at fault.
@@ -135,25 +143,33 @@ func TestStripTests(t *testing.T) {
 		{"a.rs", "pub fn a() {}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n    #[test]\n    fn x() { a(); }\n}\n", "pub fn a() {}\n\n"},
 	}
 	for _, c := range cases {
-		if got, _ := stripTests(languageOf(c.target), c.text); got != c.want {
+		if got, _ := stripTests(languageOf(c.target), c.text, nil); got != c.want {
 			t.Errorf("%s: %s", c.target, cmp.Diff(c.want, got))
 		}
 	}
 }
 
-// A repeat in other comments, blanks or with added tests is the same candidate; other code is not.
+// A repeat with other blanks is the same candidate. Comments count: some are directives, and what looks like one
+// may be code; so do blanks in strings, and in files that are no code.
 func TestNormal(t *testing.T) {
 	t.Parallel()
-	l := languageOf("a.py")
-	base := normal(l, "def a():\n    return '# no comment'\n")
-	for _, same := range []string{"# hi\ndef a():\n    return '# no comment'  # x\n\n\n", "def a():\n    return '# no comment'\n\ndef test_a():\n    assert a()\n"} {
-		if normal(l, same) != base {
-			t.Errorf("differs: %q", normal(l, same))
-		}
+	cases := []struct {
+		name, a, b string
+		same       bool
+	}{
+		{"a.py", "def a():\n    return 1\n", "def a():  \n\n    return 1\n\n\n", true},
+		{"a.py", "def a():\n    return '# no comment'\n", "def a():\n    return '# comment'\n", false},
+		{"a.py", "def a():\n    return 1\n", "def a():\n  return 1\n", false},
+		{"a.py", "def a():\r\n    return 1\r\n", "def a():\n    return 1\n", true},
+		{"a.py", "T = '''\na\n\nb\n'''\n", "T = '''\na\nb\n'''\n", false},
+		{"a.js", "x.replace(/^https?:\\/\\//, '');\n", "x.replace(/^https?:\\/\\//, '').trim();\n", false},
+		{"a.sh", "[ $# -ne 1 ]\n", "[ $# -ne 2 ]\n", false},
+		{"a.go", "package a\n\nvar D string\n", "package a\n\n//go:embed d.txt\nvar D string\n", false},
+		{"a.md", "a\nb\n", "a\n\nb\n", false},
 	}
-	for _, other := range []string{"def a():\n    return '# comment'\n", "def a():\n  return '# no comment'\n"} {
-		if normal(l, other) == base {
-			t.Errorf("the same: %q", other)
+	for _, c := range cases {
+		if same := normal(languageOf(c.name), c.a) == normal(languageOf(c.name), c.b); same != c.same {
+			t.Errorf("%s: %q and %q: %v", c.name, c.a, c.b, same)
 		}
 	}
 }
@@ -241,10 +257,16 @@ func FuzzBlocks(f *testing.F) {
 		}
 		for _, name := range []string{"a.js", "a.py", "a.go", "a.rs"} {
 			l := languageOf(name)
-			if got, _ := stripTests(l, text); len(got) > len(text) {
+			if got, _ := stripTests(l, text, nil); len(got) > len(text) {
 				t.Fatal("stripping made it longer")
 			}
 			normal(l, text)
+			c := having(name, text)
+			c.req.Test = "run " + name
+			if why := c.leavesOut(0, map[string]string{name: text}); why != "" {
+				t.Fatalf("%s lacks what it has: %s", name, why)
+			}
+			c.putTests(0, "x\n"+text)
 		}
 	})
 }

@@ -118,7 +118,7 @@ func (w *work) with(ctx context.Context, m llm.Choice) (done bool, err error) {
 		}
 		c.learn(ctx, m.Model, one)
 	}()
-	w.history, c.mends = nil, p.mends
+	w.history, c.mends, c.res.Stopped = nil, p.mends, "" // what stopped a smaller model did not stop the call
 	for p.asked < c.req.Attempts {
 		kind, temp := p.next(c.best)
 		turns := []turn{{kind: kind, temperature: temp, seed: seed()}}
@@ -329,6 +329,9 @@ func (w *work) mended(ctx context.Context, m llm.Choice, k *candidate, f finding
 	if len(told) == 0 {
 		return k, f, nil
 	}
+	for i, rel := range w.c.res.Targets {
+		files[rel] = w.c.putTests(i, files[rel])
+	}
 	better, g, err := w.try(ctx, m, files)
 	if err != nil || !g.pass && !better.better(k) {
 		return k, f, err
@@ -388,7 +391,7 @@ func (c *call) failed(ctx context.Context, err error) error {
 	return nil
 }
 
-// hash is the same for candidates that differ in comments, blanks and added tests only.
+// hash is the same for candidates that differ in blanks only.
 func (c *call) hash(files map[string]string) string {
 	var b strings.Builder
 	for _, rel := range slices.Sorted(maps.Keys(files)) {

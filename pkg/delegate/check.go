@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"legwork/pkg/proc"
 	"legwork/pkg/repo"
@@ -117,6 +118,13 @@ func (c *call) scope(ctx context.Context) error {
 		o, err := c.repo.Original(rel)
 		if err != nil {
 			return refuse("target_file: %v", err)
+		}
+		if !utf8.Valid(o.Data) || slices.Contains(o.Data, 0) {
+			// An answer is UTF-8: bytes that are none would come back as others, in lines that nobody touched.
+			return refuse("target_file: %s is not UTF-8 text; a model's answer would change bytes all over it, convert it first or edit it without a model", rel)
+		}
+		if strange(rel, string(o.Data)) {
+			return refuse("target_file: %s holds tests of its own, and the model would write those too; move them into a file of their own", rel)
 		}
 		c.before = append(c.before, o)
 	}

@@ -20,6 +20,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"legwork/pkg/config"
@@ -262,12 +264,17 @@ func (c *call) modelNames() []string {
 // finish applies what there is to apply and decides whether the worktree stays.
 func (c *call) finish(ctx context.Context) error {
 	r := c.res
-	apply := c.req.Apply == ApplyPass && r.Verdict == Pass || c.req.Apply == ApplyBest && c.best != nil && (r.Verdict == Pass || c.best.green > 0)
+	// What the user has may be better than the best candidate: an answer can turn green tests red.
+	r.better = c.best != nil && c.best.green > c.red.green()
+	apply := c.req.Apply == ApplyPass && r.Verdict == Pass || c.req.Apply == ApplyBest && (r.Verdict == Pass || r.better)
 	if c.best != nil {
 		r.Lines = c.best.lines()
 		if c.req.ShowCode {
 			r.Code = c.best.files
 		}
+	}
+	if r.Verdict == Pass {
+		c.remark()
 	}
 	if apply {
 		if err := c.apply(ctx); err != nil {
@@ -280,19 +287,22 @@ func (c *call) finish(ctx context.Context) error {
 	return c.keep(ctx)
 }
 
-// apply puts the best candidate in place.
+// apply puts the best candidate in place. When it cannot be put there it stays in the worktree, whatever the
+// reason: it is what the call was made for.
 func (c *call) apply(ctx context.Context) error {
 	var edits []repo.Edit
 	for i, rel := range c.res.Targets {
-		edits = append(edits, repo.Edit{Original: c.before[i], Data: []byte(c.best.files[rel])})
+		edits = append(edits, repo.Edit{Original: c.before[i], Data: []byte(c.best.files[rel]), Mode: c.mode(i, c.best.files[rel])})
 	}
 	err := c.repo.Apply(ctx, c.tree, edits)
 	var conflict *repo.ConflictError
 	switch {
 	case errors.As(err, &conflict):
 		c.res.Conflict = conflict.Paths
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err() // nobody waits for the reply any more
 	case err != nil:
-		return err
+		c.res.Error = c.Config.Redact("not applied: " + err.Error())
 	default:
 		c.res.Applied = true
 	}
@@ -318,11 +328,19 @@ func (c *call) keep(ctx context.Context) error {
 // write puts files into the worktree in the form the user's files have.
 func (c *call) write(files map[string]string) error {
 	for i, rel := range c.res.Targets {
-		if err := c.tree.Write(rel, repo.Shape(c.before[i], []byte(files[rel])), c.before[i].Mode); err != nil {
+		if err := c.tree.Write(rel, repo.Shape(c.before[i], []byte(files[rel])), c.mode(i, files[rel])); err != nil {
 			return fmt.Errorf("write %s in the worktree: %w", rel, err)
 		}
 	}
 	return nil
+}
+
+// mode is the permission of a target: the one it has, and for a new script one with which it can be run.
+func (c *call) mode(i int, text string) os.FileMode {
+	if !c.before[i].Exists && strings.HasPrefix(text, "#!") {
+		return 0o755
+	}
+	return c.before[i].Mode
 }
 
 func (c *call) say(format string, a ...any) {
@@ -337,6 +355,12 @@ func (c *call) note(format string, a ...any) {
 	c.res.mu.Lock()
 	defer c.res.mu.Unlock()
 	c.res.Notes = append(c.res.Notes, fmt.Sprintf(format, a...))
+}
+
+func (c *call) noteOnce(text string) {
+	if !slices.Contains(c.res.Notes, text) {
+		c.note("%s", text)
+	}
 }
 
 // env is the environment of the test command.

@@ -47,7 +47,7 @@ func meddlings() []meddling {
 func (c *call) meddles(i int, text string) string {
 	l := c.langs[i]
 	code := stripComments(l, text)
-	wish := c.req.Spec + "\n" + c.req.Context + "\n" + strings.Join(c.req.Properties, "\n")
+	wish := c.wish()
 	if c.before[i].Exists {
 		wish += "\n" + string(c.before[i].Data)
 	}

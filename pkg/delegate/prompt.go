@@ -47,6 +47,11 @@ func (c *call) task() string {
 	} else {
 		b.WriteString("Every file whole, each in a code block of its own with its path in the line above. No explanation, no tests.")
 	}
+	for i, rel := range c.res.Targets {
+		if was := c.original(i); c.before[i].Exists && len(examples(c.langs[i], was)) > 0 && c.judgedByExamples(c.langs[i], was) {
+			fmt.Fprintf(&b, " Keep the examples in the documentation of `%s` exactly as they are: they are run.", rel)
+		}
+	}
 	b.WriteString(" Use the standard library and what the project has; nothing else is installed.")
 	c.prompt = b.String()
 	c.res.PromptHash = sum(system + "\x00" + c.prompt)
@@ -127,6 +132,9 @@ func (w *work) messages(p *plan, kind string) []llm.Message {
 	case kindFormat:
 		base[1].Content += "\n\nYour last answer could not be used: " + p.why + "."
 	case kindFresh:
+		if p.class == classScope {
+			base[1].Content += "\n\nYour last answer could not be used: " + p.why + "."
+		}
 		if rules := c.rules(); len(rules) > 0 {
 			base[1].Content += "\n\nTake special care of these rules; an earlier attempt broke them:\n- " + strings.Join(rules, "\n- ")
 		}
@@ -182,7 +190,7 @@ func (c *call) repairText(p *plan) string {
 		return b.String()
 	}
 	b.WriteString("\nFind what in the code leads to this, change it, and send the whole file again. Keep what works.")
-	if unusable(p.class) {
+	if unusable(p.class) || p.class == classScope {
 		b.WriteString(" Your last answer could not be used: " + p.why + ".")
 	}
 	return b.String()

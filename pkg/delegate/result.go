@@ -88,9 +88,10 @@ type Result struct {
 	GateMS     int64             `json:"gate_ms"`
 	Notes      []string          `json:"notes,omitempty"`
 
-	facts []Fact // of the best candidate
-	why   string // what is wrong with it, when it is no matter of red tests
-	mu    sync.Mutex
+	facts  []Fact // of the best candidate
+	why    string // what is wrong with it, when it is no matter of red tests
+	better bool   // it has more green tests than the files as they were
+	mu     sync.Mutex
 }
 
 // MarshalJSON leaves the lock out.
@@ -207,8 +208,12 @@ func (r *Result) places(b *strings.Builder) {
 		b.WriteString("\npassing file: " + strings.Join(r.Candidate, ", "))
 	default:
 		b.WriteString("\nbest candidate: " + strings.Join(r.Candidate, ", "))
-		if !r.Applied {
+		switch {
+		case r.Applied:
+		case r.better:
 			b.WriteString(" (apply: best puts it in place)")
+		default:
+			b.WriteString(" (no more green tests than before it; apply: best leaves it here)")
 		}
 	}
 	if r.Verdict != Pass && r.Transcript != "" {

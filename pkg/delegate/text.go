@@ -3,8 +3,9 @@ package delegate
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 func sum(s string) string {
@@ -12,18 +13,44 @@ func sum(s string) string {
 	return hex.EncodeToString(h[:])
 }
 
-// normal is a text without what does not change what the code does: comments, added tests, blank lines and
-// blanks at line ends.
+// normal is a text without what never changes what the code does: blank lines and blanks at line ends, strings
+// left alone. Comments stay: some are directives, and what looks like one may be code.
 func normal(l language, text string) string {
-	text, _ = stripTests(l, text)
-	text = stripComments(l, text)
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
+	if l.mark == "" {
+		return strings.TrimRight(text, "\n") // blanks may be what is asked for
+	}
+	within := insideStrings(l, text)
 	var b strings.Builder
-	for line := range strings.SplitSeq(text, "\n") {
-		if line = strings.TrimRight(line, " \t\r"); line != "" {
+	end := 0
+	for line := range strings.SplitAfterSeq(text, "\n") {
+		start := end
+		end += len(line)
+		if !within[end] {
+			line = strings.TrimRight(line, " \t\n")
+		}
+		if line != "" || within[start] {
 			b.WriteString(line + "\n")
 		}
 	}
 	return b.String()
+}
+
+// insideStrings tells where a string literal goes on from one line to the next: at the first bytes of the lines.
+func insideStrings(l language, text string) map[int]bool {
+	out := map[int]bool{}
+	at := 0
+	scan(l, text, func(piece string, kind byte) {
+		if kind == 's' {
+			for i := range len(piece) {
+				if piece[i] == '\n' {
+					out[at+i+1] = true
+				}
+			}
+		}
+		at += len(piece)
+	})
+	return out
 }
 
 // stripComments blanks out comments; strings stay whole, and so do line numbers.
@@ -41,8 +68,8 @@ func stripComments(l language, text string) string {
 	return b.String()
 }
 
-// scan cuts a text into code ('x'), strings ('s') and comments ('c'). It knows the quotes of the usual
-// languages; a quote that never ends is taken for code.
+// scan cuts a text into code ('x'), strings ('s'), regular expressions ('r') and comments ('c'). It knows the
+// quotes of the usual languages; a quote that never ends is taken for code.
 func scan(l language, text string, piece func(string, byte)) {
 	start := 0
 	flush := func(to int) {
@@ -54,7 +81,7 @@ func scan(l language, text string, piece func(string, byte)) {
 		rest := text[i:]
 		n, kind := 0, byte('c')
 		switch {
-		case l.line != "" && strings.HasPrefix(rest, l.line) && !strings.HasPrefix(rest, "#!"):
+		case l.line != "" && strings.HasPrefix(rest, l.line) && !strings.HasPrefix(rest, "#!") && l.comments(text[:i]):
 			if n = strings.IndexByte(rest, '\n'); n < 0 {
 				n = len(rest)
 			}
@@ -64,6 +91,8 @@ func scan(l language, text string, piece func(string, byte)) {
 			} else {
 				n += len(l.open) + len(l.shut)
 			}
+		case rest[0] == '/' && l.family() == "javascript" && expects(text[:i]):
+			n, kind = pattern(rest), 'r'
 		default:
 			n, kind = quoted(l, rest), 's'
 		}
@@ -79,6 +108,114 @@ func scan(l language, text string, piece func(string, byte)) {
 	flush(len(text))
 }
 
+// comments says that a comment may begin behind this text: in a shell $# and a#b are words.
+func (l language) comments(before string) bool {
+	switch l.name {
+	case "shell", "ruby":
+		return before == "" || strings.ContainsRune(" \t\r\n;&|(){}", rune(before[len(before)-1]))
+	case "yaml":
+		return before == "" || strings.ContainsRune(" \t\r\n", rune(before[len(before)-1]))
+	}
+	return true
+}
+
+// expects says that JavaScript expects a value behind this text, so that a slash begins a regular expression.
+func expects(before string) bool {
+	before = strings.TrimRight(before[max(0, len(before)-400):], " \t\r\n")
+	if before == "" || strings.HasSuffix(before, "=>") {
+		return true
+	}
+	if strings.HasSuffix(before, "++") || strings.HasSuffix(before, "--") {
+		return false
+	}
+	if strings.ContainsRune("(,=:[!&|?{;+-*%~^", rune(before[len(before)-1])) {
+		return true
+	}
+	word := before[strings.LastIndexFunc(before, func(r rune) bool { return !nameRune(r) && r != '.' && r != '$' })+1:]
+	return slices.Contains([]string{"return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "do", "else", "await", "yield"}, word)
+}
+
+// pattern is the length of the regular expression that s begins with; 0 when there is none.
+func pattern(s string) int {
+	class := false
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '\n':
+			return 0
+		case s[i] == '\\':
+			i++
+		case s[i] == '[':
+			class = true
+		case s[i] == ']':
+			class = false
+		case s[i] == '/' && !class:
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// template is the length of the template literal that s begins with, those inside its values included; 0 when
+// it does not end.
+func template(s string) int {
+	depth := 0 // of braces in a value
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '\\':
+			i++
+		case s[i] == '`' && depth == 0:
+			return i + 1
+		case s[i] == '`':
+			n := template(s[i:])
+			if n == 0 {
+				return 0
+			}
+			i += n - 1
+		case s[i] == '$' && depth == 0 && i+1 < len(s) && s[i+1] == '{':
+			depth = 1
+			i++
+		case s[i] == '{' && depth > 0:
+			depth++
+		case s[i] == '}' && depth > 0:
+			depth--
+		}
+	}
+	return 0
+}
+
+// oneRune is the length of the literal of one character that s begins with, in languages where a lone quote
+// means something else; 0 when there is none.
+func oneRune(s string) int {
+	if len(s) > 2 && s[1] == '\\' {
+		if n := strings.IndexByte(s[3:], '\''); n >= 0 && n < 10 {
+			return n + 4
+		}
+		return 0
+	}
+	_, n := utf8.DecodeRuneInString(s[1:])
+	if n > 0 && s[1] != '\'' && s[1] != '\n' && strings.HasPrefix(s[1+n:], "'") {
+		return n + 2
+	}
+	return 0
+}
+
+// rawRust is the length of the raw string that s begins with; 0 when there is none.
+func rawRust(s string) int {
+	marks := 0
+	for marks+1 < len(s) && s[marks+1] == '#' {
+		marks++
+	}
+	head := marks + 2
+	if head > len(s) || s[head-1] != '"' {
+		return 0
+	}
+	n := strings.Index(s[head:], `"`+strings.Repeat("#", marks))
+	if n < 0 {
+		return 0
+	}
+	return head + n + 1 + marks
+}
+
 // quoted is the length of the string literal that s begins with; 0 when there is none.
 func quoted(l language, s string) int {
 	for _, q := range []string{`"""`, `'''`} {
@@ -90,9 +227,15 @@ func quoted(l language, s string) int {
 		}
 	}
 	switch {
-	case s[0] == '`' && (l.name == "go" || l.family() == "javascript"):
+	case s[0] == 'r' && l.name == "rust":
+		return rawRust(s)
+	case s[0] == '\'' && (l.name == "rust" || l.name == "go"):
+		return oneRune(s)
+	case s[0] == '`' && l.family() == "javascript":
+		return template(s)
+	case s[0] == '`' && l.name == "go":
 	case s[0] == '"':
-	case s[0] == '\'' && l.name != "rust" && l.name != "go":
+	case s[0] == '\'':
 	default:
 		return 0
 	}
@@ -121,104 +264,4 @@ func literals(l language, text string, n int) []string {
 		}
 	})
 	return out
-}
-
-// stripTests takes away test functions that a model adds to a source file, and says how many.
-func stripTests(l language, text string) (string, int) {
-	switch l.family() {
-	case "python":
-		return dropIndented(text, regexp.MustCompile(`^(?:async )?def test_\w*\(|^class Test\w*[(:]|^if __name__ == ['"]__main__['"]:\s*(?:#.*)?$`), func(block string) bool {
-			return !strings.HasPrefix(block, "if ") || regexp.MustCompile(`unittest\.main|pytest\.main|\btest_?\w*\(|\bassert\b`).MatchString(block)
-		}, regexp.MustCompile(`(?m)^(?:import (?:pytest|unittest)|from (?:pytest|unittest)\b.*)$\n?`))
-	case "javascript":
-		return dropBraced(l, text, regexp.MustCompile(`(?m)^(?:describe|it|test)(?:\.\w+)?\(`), regexp.MustCompile(`(?m)^(?:import .*['"](?:node:test|vitest|@jest/globals|mocha|chai)['"];?|(?:const|let|var) .*require\(['"](?:node:test|vitest|@jest/globals|mocha|chai)['"]\).*)$\n?`), '(', ')')
-	case "go":
-		return dropBraced(l, text, regexp.MustCompile(`(?m)^func (?:Test|Benchmark|Fuzz)\w*\(\w+ \*testing\.\w+\)`), regexp.MustCompile(`(?m)^\s*(?:import )?"testing"$\n?`), '{', '}')
-	case "rust":
-		return dropBraced(l, text, regexp.MustCompile(`(?m)^#\[cfg\(test\)\]\s*(?:mod|pub mod) \w+`), nil, '{', '}')
-	}
-	return text, 0
-}
-
-// dropIndented removes blocks of a language that goes by indentation.
-func dropIndented(text string, head *regexp.Regexp, really func(block string) bool, imports *regexp.Regexp) (string, int) {
-	lines := strings.SplitAfter(text, "\n")
-	var out []string
-	dropped := 0
-	for i := 0; i < len(lines); {
-		if !head.MatchString(strings.TrimRight(lines[i], "\r\n")) {
-			out = append(out, lines[i])
-			i++
-			continue
-		}
-		end := i + 1
-		for end < len(lines) && (strings.TrimSpace(lines[end]) == "" || lines[end][0] == ' ' || lines[end][0] == '\t') {
-			end++
-		}
-		if block := strings.Join(lines[i:end], ""); really(block) {
-			dropped++
-			for len(out) > 0 && strings.HasPrefix(out[len(out)-1], "@") {
-				out = out[:len(out)-1]
-			}
-		} else {
-			out = append(out, lines[i:end]...)
-		}
-		i = end
-	}
-	text = strings.Join(out, "")
-	if dropped > 0 {
-		text = imports.ReplaceAllString(text, "")
-	}
-	return text, dropped
-}
-
-// dropBraced removes blocks that open and shut; what does not shut stays.
-func dropBraced(l language, text string, head, imports *regexp.Regexp, open, shut byte) (string, int) {
-	dropped := 0
-	from := 0
-	for {
-		loc := head.FindStringIndex(text[from:])
-		if loc == nil {
-			break
-		}
-		begin := from + loc[0]
-		end := balanced(l, text[begin:], open, shut)
-		if end < 0 {
-			from += loc[1]
-			continue
-		}
-		end += begin
-		for end < len(text) && (text[end] == ';' || text[end] == '\n' || text[end] == ' ') {
-			end++
-		}
-		text = text[:begin] + text[end:]
-		from = begin
-		dropped++
-	}
-	if dropped > 0 && imports != nil {
-		text = imports.ReplaceAllString(text, "")
-	}
-	return text, dropped
-}
-
-// balanced is where the first open's partner ends, strings and comments left out; -1 when it has none.
-func balanced(l language, text string, open, shut byte) int {
-	depth, at, end := 0, 0, -1
-	scan(l, text, func(piece string, kind byte) {
-		if kind == 'x' && end < 0 {
-			for i := range len(piece) {
-				switch piece[i] {
-				case open:
-					depth++
-				case shut:
-					depth--
-					if depth == 0 && end < 0 {
-						end = at + i + 1
-					}
-				}
-			}
-		}
-		at += len(piece)
-	})
-	return end
 }
