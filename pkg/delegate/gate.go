@@ -26,6 +26,8 @@ type gate struct {
 	spent   time.Duration
 	// tolerated are paths that the red run changed too: the test does that, not the model's code.
 	tolerated map[string]bool
+	folders   map[string]string // the linked dependency folders, as they were
+	warned    []string          // those a run changed
 }
 
 // gateRun is one run of the test command, judged by nobody yet.
@@ -40,8 +42,11 @@ type gateRun struct {
 }
 
 func newGate(ctx context.Context, c *call) (*gate, error) {
+	if err := c.installs(); err != nil {
+		return nil, err
+	}
 	g := &gate{
-		c: c, dir: filepath.Join(c.tree.Dir, filepath.FromSlash(c.dir)), temp: filepath.Join(c.tree.Home, "tmp"),
+		folders: c.topLevels(), c: c, dir: filepath.Join(c.tree.Dir, filepath.FromSlash(c.dir)), temp: filepath.Join(c.tree.Home, "tmp"),
 		timeout: c.Config.Delegate.TestTimeout, tolerated: map[string]bool{},
 	}
 	if err := os.MkdirAll(g.temp, 0o700); err != nil {
@@ -54,7 +59,7 @@ func newGate(ctx context.Context, c *call) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.env = wholeValues(append(c.pythonEnv(c.env()), git...))
+	g.env = wholeValues(append(c.pythonEnv(c.ownTreeEnv(c.env())), git...))
 	g.box, err = newSandbox(ctx, c, g.temp)
 	return g, err
 }
@@ -80,6 +85,11 @@ func (g *gate) run(ctx context.Context) (gateRun, error) {
 	r, err := g.once(ctx)
 	if err != nil || g.box == nil || !g.box.auto || !g.box.hinders(r) {
 		return r, err
+	}
+	if g.c.behind(g.box.deniedLines(r)) {
+		// Outside it would write into the user's own dependencies.
+		g.c.note("the test writes into a dependency folder of yours, which the worktree links to (%s); it stays in the sandbox", g.box.why(r))
+		return r, nil
 	}
 	// In "auto" a test that needs what the sandbox takes away runs without it, and the verdict says so.
 	g.c.note("the test needs more than the sandbox allows (%s); it ran without", g.box.why(r))
@@ -113,6 +123,7 @@ func (g *gate) once(ctx context.Context) (gateRun, error) {
 	r.exit, err = g.c.Children.Run(ctx, spec)
 	g.runs++
 	g.spent += time.Since(start)
+	g.watchLinks()
 	if err != nil {
 		return r, fmt.Errorf("run the test: %w", err)
 	}
@@ -217,6 +228,9 @@ func (c *call) baseline(ctx context.Context) error {
 	c.red = red
 	c.notes.add("baseline", red.summary())
 	if why := c.notRed(red); why != "" {
+		for _, rel := range c.gate.warned {
+			why += ". WARNING: " + folderChanged(rel)
+		}
 		return refuse("the test is no gate yet: %s. No attempt was made", why)
 	}
 	c.res.Gate = c.level(red)

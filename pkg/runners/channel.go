@@ -59,7 +59,7 @@ type part struct {
 // environment, runs the command, calls Read, then Close.
 func Attach(s Setup) (*Channel, error) {
 	c := &Channel{setup: s, env: map[string]string{}}
-	progs := programs(s.Command, s.Dir, 0)
+	progs := slices.DeleteFunc(programs(s.Command, s.Dir, 0), func(p program) bool { return p.hook })
 	var fit []probe
 	for _, p := range probes() {
 		if slices.ContainsFunc(progs, p.fits) {
