@@ -28,13 +28,14 @@ type gate struct {
 	tolerated map[string]bool
 	folders   map[string]string // the linked dependency folders, as they were
 	warned    []string          // those a run changed
+	left      bool              // something an attempt left could not be removed
 }
 
 // gateRun is one run of the test command, judged by nobody yet.
 type gateRun struct {
 	exit     proc.Exit
 	result   runners.Result
-	attached bool   // a side channel of a runner was set up
+	attached bool   // a side channel of a runner that the command starts for certain was set up
 	tail     string // the end of the output
 	changed  []repo.Change
 	// passed, failed and skipped are the names the runner itself noted; nil when it names none.
@@ -135,7 +136,7 @@ func (g *gate) once(ctx context.Context) (gateRun, error) {
 	r.tail = tail.String()
 	ev := ch.Read()
 	r.result.Apply(ev)
-	r.attached = slices.ContainsFunc(ch.Attached(), func(n string) bool { return n != "node guard" })
+	r.attached = ch.Sure()
 	if ev.Started && (ev.Passed != nil || ev.Failed != nil || ev.Skipped != nil) {
 		r.passed, r.failed, r.skipped = g.tests(ev.Passed), g.tests(ev.Failed), g.tests(ev.Skipped)
 	}
@@ -167,6 +168,11 @@ func (g *gate) tests(names []string) []string {
 
 // restore undoes what the run changed outside the targets; by-products of runners stay.
 func (g *gate) restore(ctx context.Context, r *gateRun) error {
+	// What one attempt leaves in an ignored file, the next one's code could read. By-products stay: builds stand on them.
+	if err := g.c.tree.DropIgnored(ctx, func(rel string) bool { return (byproduct(rel) || byproduct(rel+"/x")) && !decides(rel) }); err != nil && !g.left {
+		g.left = true
+		g.c.note("WARNING: an attempt may see what another one left: %v", err)
+	}
 	changes, err := g.c.tree.Changes(ctx)
 	if err != nil {
 		return fmt.Errorf("look for changes of the test run: %w", err)

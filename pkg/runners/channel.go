@@ -42,6 +42,8 @@ type Channel struct {
 	env   map[string]string
 	setup Setup
 	begun time.Time
+	// sure says that the part being attached fits a program of the command for certain.
+	sure bool
 }
 
 // part is one attached probe.
@@ -51,18 +53,24 @@ type part struct {
 	guard bool
 	file  string // where the report is
 	read  func(c *Channel, p part) Evidence
+	// sure: its runner is in the command for certain, not perhaps behind make or a script.
+	sure bool
 }
 
 // Attach finds out what Setup.Command will run and prepares the channels that
 // fit. It returns a Channel without parts, and no error, when nothing fits or
 // everything that fits could break the command. The caller appends Env to the
 // environment, runs the command, calls Read, then Close.
+//
+// For a gate, a command that hides what it starts (make, a script) gets the channels
+// that do no harm where their runner is not there; Sure does not count them.
 func Attach(s Setup) (*Channel, error) {
 	c := &Channel{setup: s, env: map[string]string{}}
 	progs := slices.DeleteFunc(programs(s.Command, s.Dir, 0), func(p program) bool { return p.hook })
+	hidden := s.Gate && slices.ContainsFunc(progs, hides)
 	var fit []probe
 	for _, p := range probes() {
-		if slices.ContainsFunc(progs, p.fits) {
+		if slices.ContainsFunc(progs, p.fits) || hidden && p.harmless {
 			fit = append(fit, p)
 		}
 	}
@@ -82,9 +90,14 @@ func Attach(s Setup) (*Channel, error) {
 		return nil, fmt.Errorf("make a folder for test reports: %w", err)
 	}
 	for _, p := range fit {
+		c.sure = slices.ContainsFunc(progs, func(prog program) bool { return p.fits(prog) && (p.sure == nil || p.sure(prog)) })
+		before := len(c.parts)
 		if err := p.attach(c, progs); err != nil {
 			_ = os.RemoveAll(c.dir)
 			return nil, fmt.Errorf("attach %s: %w", p.name, err)
+		}
+		for i := before; i < len(c.parts); i++ {
+			c.parts[i].sure = c.sure
 		}
 	}
 	return c, nil
@@ -108,6 +121,12 @@ func (c *Channel) Attached() []string {
 		out = append(out, p.name)
 	}
 	return out
+}
+
+// Sure says that the command starts a runner whose channel is attached: a run that
+// leaves no report did not get to its tests.
+func (c *Channel) Sure() bool {
+	return slices.ContainsFunc(c.parts, func(p part) bool { return p.sure && !p.guard })
 }
 
 // Close removes the reports.
