@@ -104,7 +104,11 @@ func (g *gate) once(ctx context.Context) (gateRun, error) {
 	if g.box != nil {
 		env = g.box.env(env)
 	}
-	ch, err := runners.Attach(runners.Setup{Command: g.c.req.Test, Dir: g.dir, Env: env, Temp: g.temp, Gate: true})
+	spare := ""
+	if g.box == nil { // inside, nothing else can be written
+		spare = os.TempDir()
+	}
+	ch, err := runners.Attach(runners.Setup{Command: g.c.req.Test, Dir: g.dir, Env: env, Temp: g.temp, Spare: spare, Gate: true})
 	if err != nil {
 		return r, fmt.Errorf("prepare the test's report: %w", err)
 	}

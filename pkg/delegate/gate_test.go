@@ -113,6 +113,7 @@ func TestHiddenRunners(t *testing.T) {
 		{"make rspec exit", []string{"make", "rspec"}, makes("rspec spec/slug_spec.rb", rspec()), false, "lib/slug.rb", "make test", "ruby", "def slug(s)\n  if s.include?(' ')\n    warn 'usage: slug WORD'\n    exit\n  end\n  s.downcase\nend\n", Fail},
 		{"make rspec right", []string{"make", "rspec"}, makes("rspec spec/slug_spec.rb", rspec()), false, "lib/slug.rb", "make test", "ruby", "def slug(s)\n  s.downcase.split.join('-')\nend\n", Pass},
 		{"make go exit", []string{"make", "go"}, makes("go test ./...", gofiles()), false, "slug.go", "make test", "go", exits, Fail},
+		{"make go exit, from a folder that options cannot name", []string{"make", "go"}, makes("go test ./...", gofiles()), false, "slug.go", "make test", "go", exits, Fail},
 		{"make go right", []string{"make", "go"}, makes("go test ./...", gofiles()), false, "slug.go", "make test", "go", slugGo, Pass},
 		{"make pytest right", []string{"make", "python3"}, makes("PYTHONPATH=. python3 -m pytest -q", map[string]string{"test_slug.py": slugPyTests}), false, "slug.py", "make test", "python", slugPy, Pass},
 		{"script pytest", []string{"python3"}, script("python3 -m pytest -q test_slug.py", map[string]string{"test_slug.py": slugPyTests}), false, "slug.py", "./t.sh", "python", slugPy, Pass},

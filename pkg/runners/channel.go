@@ -27,6 +27,8 @@ type Setup struct {
 	Env []string
 	// Temp is an existing folder for reports; each run gets a new random folder in it.
 	Temp string
+	// Spare is such a folder too; it is taken when options cannot hold the path of Temp (a blank in it). "" is none.
+	Spare string
 	// Gate asks for certainty at the price of time: go test without its result
 	// cache, start-up code that runs twice. Without it such channels are left out.
 	Gate bool
@@ -81,11 +83,16 @@ func Attach(s Setup) (*Channel, error) {
 	if _, err := rand.Read(id[:]); err != nil {
 		return nil, fmt.Errorf("name a folder for test reports: %w", err)
 	}
-	c.dir = filepath.Join(s.Temp, "probe-"+hex.EncodeToString(id[:]))
-	if strings.ContainsAny(c.dir, " \t\n\"'\\,:") {
-		// Options inside environment variables are split at blanks.
+	// Options inside environment variables are split at blanks.
+	const splits = " \t\n\"'\\,:"
+	temp := s.Temp
+	if strings.ContainsAny(temp, splits) {
+		temp = s.Spare
+	}
+	if temp == "" || strings.ContainsAny(temp, splits) {
 		return &Channel{setup: s}, nil
 	}
+	c.dir = filepath.Join(temp, "legwork-probe-"+hex.EncodeToString(id[:]))
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make a folder for test reports: %w", err)
 	}
