@@ -3,7 +3,6 @@ package release
 import (
 	"archive/tar"
 	"archive/zip"
-	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"

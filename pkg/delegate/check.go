@@ -77,15 +77,8 @@ func (c *call) scope(ctx context.Context) error {
 	if c.dir, err = c.repo.Rel(c.req.Dir, "."); err != nil {
 		return err
 	}
-	// The test runs in a worktree; a path into the user's own tree would test that instead.
-	for w := range strings.FieldsSeq(c.req.Test) {
-		w = strings.Trim(w, `"';&()`)
-		if i := strings.IndexByte(w, '='); i >= 0 && filepath.IsAbs(w[i+1:]) {
-			w = w[i+1:]
-		}
-		if _, err := c.repo.Rel(c.req.Dir, w); filepath.IsAbs(w) && err == nil && !c.linked(w) {
-			return badInput("test_command: %s is an absolute path into the project, but the test runs in a copy of it; give it relative to %s", w, c.req.Dir)
-		}
+	if err := c.ownTreePaths(); err != nil {
+		return err
 	}
 	for _, t := range c.req.Targets {
 		rel, err := c.repo.Rel(c.req.Dir, t)
@@ -145,9 +138,9 @@ func (c *call) allowed(allow func(string) error, name, rel string) error {
 	return allow(filepath.Join(c.repo.Top, filepath.FromSlash(rel)))
 }
 
-// linked says that a path leads into a dependency folder, which the worktree shares.
-func (c *call) linked(abs string) bool {
-	for part := range strings.SplitSeq(filepath.ToSlash(abs), "/") {
+// linked says that a path, relative to the top level, leads into a dependency folder, which the worktree shares.
+func (c *call) linked(rel string) bool {
+	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
 		if slices.Contains(c.Config.Delegate.LinkDirs, part) {
 			return true
 		}

@@ -3,6 +3,7 @@ package delegate
 import (
 	"fmt"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,7 +50,7 @@ func testRunners() []string {
 // there is.
 func (c *call) silent(r gateRun) bool {
 	t := r.result.Tests
-	if t.Passed != nil || t.Failed != nil || c.test.named || r.result.Evidence != nil && r.result.Evidence.Started {
+	if t.Passed != nil || t.Failed != nil || c.test.named && !c.byHand() || r.result.Evidence != nil && r.result.Evidence.Started {
 		return false
 	}
 	if slices.ContainsFunc(r.result.Failures, func(f runners.Failure) bool { return f.ID != "" }) {
@@ -241,6 +242,9 @@ func (c *call) weigh(r gateRun) finding {
 		return finding{class: classUnfinished, why: "tests did not finish: " + who}
 	}
 	if c.res.Gate == GateExitOnly && c.silent(r) {
+		if m := regexp.MustCompile(`\bAssertionError\b|Traceback \(most recent call last\)`).FindString(r.tail); m != "" {
+			return finding{class: classUnfinished, why: "exit 0, but the output shows an error that should have ended it: " + m}
+		}
 		return finding{pass: true}
 	}
 	switch res.State {
@@ -268,8 +272,10 @@ func (c *call) guilty(res runners.Result) string {
 		return ""
 	}
 	for _, e := range res.Evidence.Exits {
+		_, at, _ := strings.Cut(e, " from ") // path:line:column
+		file := regexp.MustCompile(`(?::\d+){1,2}$`).ReplaceAllString(at, "")
 		for _, rel := range c.res.Targets {
-			if strings.Contains(e, rel) || strings.Contains(e, strings.TrimPrefix(rel, c.dir+"/")) {
+			if file == c.tree.Path(rel) || filepath.Join(c.tree.Path(c.dir), filepath.FromSlash(file)) == c.tree.Path(rel) {
 				return e
 			}
 		}
@@ -285,7 +291,7 @@ func (c *call) accounted(r gateRun) finding {
 	started := r.result.Evidence != nil && r.result.Evidence.Started
 	worked := c.red.result.Evidence != nil && c.red.result.Evidence.Started
 	ranByText := c.red.result.State == runners.StateFailed && !worked
-	if r.attached && !started && !ranByText {
+	if !started && (worked || r.attached && !ranByText) {
 		return unfinished("exit 0, but the runner wrote no report")
 	}
 	if r.passed == nil && r.failed == nil {

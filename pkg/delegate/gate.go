@@ -26,13 +26,16 @@ type gate struct {
 	spent   time.Duration
 	// tolerated are paths that the red run changed too: the test does that, not the model's code.
 	tolerated map[string]bool
+	folders   map[string]string // the linked dependency folders, as they were
+	warned    []string          // those a run changed
+	left      bool              // something an attempt left could not be removed
 }
 
 // gateRun is one run of the test command, judged by nobody yet.
 type gateRun struct {
 	exit     proc.Exit
 	result   runners.Result
-	attached bool   // a side channel of a runner was set up
+	attached bool   // a side channel of a runner that the command starts for certain was set up
 	tail     string // the end of the output
 	changed  []repo.Change
 	// passed, failed and skipped are the names the runner itself noted; nil when it names none.
@@ -40,8 +43,11 @@ type gateRun struct {
 }
 
 func newGate(ctx context.Context, c *call) (*gate, error) {
+	if err := c.installs(); err != nil {
+		return nil, err
+	}
 	g := &gate{
-		c: c, dir: filepath.Join(c.tree.Dir, filepath.FromSlash(c.dir)), temp: filepath.Join(c.tree.Home, "tmp"),
+		folders: c.topLevels(), c: c, dir: filepath.Join(c.tree.Dir, filepath.FromSlash(c.dir)), temp: filepath.Join(c.tree.Home, "tmp"),
 		timeout: c.Config.Delegate.TestTimeout, tolerated: map[string]bool{},
 	}
 	if err := os.MkdirAll(g.temp, 0o700); err != nil {
@@ -54,7 +60,7 @@ func newGate(ctx context.Context, c *call) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.env = wholeValues(append(c.pythonEnv(c.env()), git...))
+	g.env = wholeValues(append(c.pythonEnv(c.ownTreeEnv(c.env())), git...))
 	g.box, err = newSandbox(ctx, c, g.temp)
 	return g, err
 }
@@ -81,6 +87,11 @@ func (g *gate) run(ctx context.Context) (gateRun, error) {
 	if err != nil || g.box == nil || !g.box.auto || !g.box.hinders(r) {
 		return r, err
 	}
+	if g.c.behind(g.box.deniedLines(r)) {
+		// Outside it would write into the user's own dependencies.
+		g.c.note("the test writes into a dependency folder of yours, which the worktree links to (%s); it stays in the sandbox", g.box.why(r))
+		return r, nil
+	}
 	// In "auto" a test that needs what the sandbox takes away runs without it, and the verdict says so.
 	g.c.note("the test needs more than the sandbox allows (%s); it ran without", g.box.why(r))
 	g.box = nil
@@ -93,7 +104,11 @@ func (g *gate) once(ctx context.Context) (gateRun, error) {
 	if g.box != nil {
 		env = g.box.env(env)
 	}
-	ch, err := runners.Attach(runners.Setup{Command: g.c.req.Test, Dir: g.dir, Env: env, Temp: g.temp, Gate: true})
+	spare := ""
+	if g.box == nil { // inside, nothing else can be written
+		spare = os.TempDir()
+	}
+	ch, err := runners.Attach(runners.Setup{Command: g.c.req.Test, Dir: g.dir, Env: env, Temp: g.temp, Spare: spare, Gate: true})
 	if err != nil {
 		return r, fmt.Errorf("prepare the test's report: %w", err)
 	}
@@ -113,6 +128,7 @@ func (g *gate) once(ctx context.Context) (gateRun, error) {
 	r.exit, err = g.c.Children.Run(ctx, spec)
 	g.runs++
 	g.spent += time.Since(start)
+	g.watchLinks()
 	if err != nil {
 		return r, fmt.Errorf("run the test: %w", err)
 	}
@@ -125,7 +141,7 @@ func (g *gate) once(ctx context.Context) (gateRun, error) {
 	ev := ch.Read()
 	r.result.Apply(ev)
 	g.hide(&r)
-	r.attached = slices.ContainsFunc(ch.Attached(), func(n string) bool { return n != "node guard" })
+	r.attached = ch.Sure()
 	if ev.Started && (ev.Passed != nil || ev.Failed != nil || ev.Skipped != nil) {
 		r.passed, r.failed, r.skipped = g.tests(ev.Passed), g.tests(ev.Failed), g.tests(ev.Skipped)
 	}
@@ -157,6 +173,11 @@ func (g *gate) tests(names []string) []string {
 
 // restore undoes what the run changed outside the targets; by-products of runners stay.
 func (g *gate) restore(ctx context.Context, r *gateRun) error {
+	// What one attempt leaves in an ignored file, the next one's code could read. By-products stay: builds stand on them.
+	if err := g.c.tree.DropIgnored(ctx, func(rel string) bool { return (byproduct(rel) || byproduct(rel+"/x")) && !decides(rel) }); err != nil && !g.left {
+		g.left = true
+		g.c.note("WARNING: an attempt may see what another one left: %v", err)
+	}
 	changes, err := g.c.tree.Changes(ctx)
 	if err != nil {
 		return fmt.Errorf("look for changes of the test run: %w", err)
@@ -234,6 +255,9 @@ func (c *call) baseline(ctx context.Context) error {
 	c.red = red
 	c.notes.add("baseline", red.summary())
 	if why := c.notRed(red); why != "" {
+		for _, rel := range c.gate.warned {
+			why += ". WARNING: " + folderChanged(rel)
+		}
 		return refuse("the test is no gate yet: %s. No attempt was made", c.mask(why))
 	}
 	c.res.Gate = c.level(red)

@@ -62,8 +62,17 @@ func (c *call) meddles(i int, text string) string {
 		}
 		return "the file " + m.what + " (" + clip(strings.TrimSpace(firstLine(found)), 80) + "); it may not"
 	}
+	if c.res.Gate == GateExitOnly {
+		if found := c.ends(i, text); found != "" {
+			return "it ends the process when it is loaded (" + clip(found, 80) + "): the exit code would say nothing of the test"
+		}
+	}
 	for _, rel := range c.test.files {
-		if base := path.Base(rel); strings.Contains(code, base) && !strings.Contains(wish, base) {
+		base := path.Base(rel)
+		if !isTestName(base) && !c.namedItself(rel) {
+			continue // a fixture beside the tests
+		}
+		if strings.Contains(code, base) && !strings.Contains(wish, base) {
 			return "the file names the test (" + base + "); it may not"
 		}
 	}

@@ -104,3 +104,15 @@ func (s *sandbox) denied() *regexp.Regexp {
 func (s *sandbox) hinders(r gateRun) bool { return !r.exit.OK() && s.why(r) != "" }
 
 func (s *sandbox) why(r gateRun) string { return strings.ToLower(s.denied().FindString(r.tail)) }
+
+// deniedLines are the lines of the output that tell of the sandbox's walls.
+func (s *sandbox) deniedLines(r gateRun) string {
+	re := s.denied()
+	var out []string
+	for line := range strings.SplitSeq(r.tail, "\n") {
+		if re.MatchString(line) {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "\n")
+}

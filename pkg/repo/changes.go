@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strings"
 )
 
 // Change is a path that is not as it was when the tree was made.
@@ -53,7 +54,14 @@ func (t *Tree) look(ctx context.Context) (now map[string]string, untracked map[s
 
 // baseline notes the state that Changes compares with.
 func (t *Tree) baseline(ctx context.Context) (err error) {
-	t.start, _, err = t.look(ctx)
+	if t.start, _, err = t.look(ctx); err != nil || !t.meta.Scratch {
+		return err
+	}
+	list, err := t.ignored(ctx, false)
+	t.atStart = map[string]bool{}
+	for _, p := range list {
+		t.atStart[strings.TrimSuffix(p, "/")] = true
+	}
 	return err
 }
 

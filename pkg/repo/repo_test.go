@@ -839,3 +839,30 @@ func TestChangedSince(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }
+
+// Ignored files that a run leaves go; what was there, dependency links and what lies behind them stay.
+func TestDropIgnored(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"a.txt": "a\n", ".gitignore": "node_modules\n*.db\nout/\nkept/\n", ".worktreeinclude": "kept/\n", "pkg/x/y.txt": "y\n"})
+	writeFile(t, p.dir, "node_modules/dep/s.db", "x\n")
+	writeFile(t, p.dir, "kept/mine", "x\n")
+	tree := p.add(Wish{Purpose: "delegate", Scratch: true, Links: []string{"node_modules"}})
+	if err := tree.Own("own.db"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"s.db", "own.db", "out/a/b", "kept/new", "pkg/x/s.db", "pkg/x/out/cache/x", "pkg/x/out/new", "node_modules/dep/new.db"} {
+		writeFile(t, tree.Dir, name, "left\n")
+	}
+	if err := tree.DropIgnored(t.Context(), func(rel string) bool { return filepath.Base(rel) == "cache" }); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		"s.db": false, "own.db": true, "out": false, "kept/new": false, "kept/mine": true, "pkg/x/s.db": false, "pkg/x/y.txt": true, "pkg/x/out/cache/x": true,
+		"pkg/x/out/new": false, "node_modules/dep/s.db": true, "node_modules/dep/new.db": true, "a.txt": true,
+	} {
+		if _, err := os.Lstat(filepath.Join(tree.Dir, filepath.FromSlash(name))); (err == nil) != want {
+			t.Errorf("%s: there %v, want %v", name, err == nil, want)
+		}
+	}
+	remove(t, tree)
+}

@@ -45,6 +45,8 @@ type Tree struct {
 	mirror map[string]bool   // paths copied from the user's tree; their bytes are in Home/base
 	start  map[string]string // path → fingerprint of what differs from HEAD, as the tree was made
 	watch  []string          // looked at even when git says nothing of them
+	// atStart are the ignored files that were copied in; nil until a scratch tree is made.
+	atStart map[string]bool
 }
 
 // meta is what a later process must know of a tree, kept in Home/tree.json.

@@ -27,6 +27,8 @@ type Setup struct {
 	Env []string
 	// Temp is an existing folder for reports; each run gets a new random folder in it.
 	Temp string
+	// Spare is such a folder too; it is taken when options cannot hold the path of Temp (a blank in it). "" is none.
+	Spare string
 	// Gate asks for certainty at the price of time: go test without its result
 	// cache, start-up code that runs twice. Without it such channels are left out.
 	Gate bool
@@ -42,6 +44,8 @@ type Channel struct {
 	env   map[string]string
 	setup Setup
 	begun time.Time
+	// sure says that the part being attached fits a program of the command for certain.
+	sure bool
 }
 
 // part is one attached probe.
@@ -51,18 +55,24 @@ type part struct {
 	guard bool
 	file  string // where the report is
 	read  func(c *Channel, p part) Evidence
+	// sure: its runner is in the command for certain, not perhaps behind make or a script.
+	sure bool
 }
 
 // Attach finds out what Setup.Command will run and prepares the channels that
 // fit. It returns a Channel without parts, and no error, when nothing fits or
 // everything that fits could break the command. The caller appends Env to the
 // environment, runs the command, calls Read, then Close.
+//
+// For a gate, a command that hides what it starts (make, a script) gets the channels
+// that do no harm where their runner is not there; Sure does not count them.
 func Attach(s Setup) (*Channel, error) {
 	c := &Channel{setup: s, env: map[string]string{}}
-	progs := programs(s.Command, s.Dir, 0)
+	progs := slices.DeleteFunc(programs(s.Command, s.Dir, 0), func(p program) bool { return p.hook })
+	hidden := s.Gate && slices.ContainsFunc(progs, hides)
 	var fit []probe
 	for _, p := range probes() {
-		if slices.ContainsFunc(progs, p.fits) {
+		if slices.ContainsFunc(progs, p.fits) || hidden && p.harmless {
 			fit = append(fit, p)
 		}
 	}
@@ -73,18 +83,28 @@ func Attach(s Setup) (*Channel, error) {
 	if _, err := rand.Read(id[:]); err != nil {
 		return nil, fmt.Errorf("name a folder for test reports: %w", err)
 	}
-	c.dir = filepath.Join(s.Temp, "probe-"+hex.EncodeToString(id[:]))
-	if strings.ContainsAny(c.dir, " \t\n\"'\\,:") {
-		// Options inside environment variables are split at blanks.
+	// Options inside environment variables are split at blanks.
+	const splits = " \t\n\"'\\,:"
+	temp := s.Temp
+	if strings.ContainsAny(temp, splits) {
+		temp = s.Spare
+	}
+	if temp == "" || strings.ContainsAny(temp, splits) {
 		return &Channel{setup: s}, nil
 	}
+	c.dir = filepath.Join(temp, "legwork-probe-"+hex.EncodeToString(id[:]))
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make a folder for test reports: %w", err)
 	}
 	for _, p := range fit {
+		c.sure = slices.ContainsFunc(progs, func(prog program) bool { return p.fits(prog) && (p.sure == nil || p.sure(prog)) })
+		before := len(c.parts)
 		if err := p.attach(c, progs); err != nil {
 			_ = os.RemoveAll(c.dir)
 			return nil, fmt.Errorf("attach %s: %w", p.name, err)
+		}
+		for i := before; i < len(c.parts); i++ {
+			c.parts[i].sure = c.sure
 		}
 	}
 	return c, nil
@@ -108,6 +128,12 @@ func (c *Channel) Attached() []string {
 		out = append(out, p.name)
 	}
 	return out
+}
+
+// Sure says that the command starts a runner whose channel is attached: a run that
+// leaves no report did not get to its tests.
+func (c *Channel) Sure() bool {
+	return slices.ContainsFunc(c.parts, func(p part) bool { return p.sure && !p.guard })
 }
 
 // Close removes the reports.

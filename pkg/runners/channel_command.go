@@ -18,6 +18,7 @@ type program struct {
 	args []string // without the name
 	sets []string // variables assigned in front of it
 	dir  string   // where it runs
+	hook bool     // npm runs it before or after the script that was asked for
 }
 
 // has reports whether an argument equals a or begins with "a=".
@@ -153,6 +154,8 @@ func unwrap(words, sets []string, dir string, depth int) []program {
 		}
 	case "python", "python3", "python2", "pypy3":
 		return []program{python(args, sets)}
+	case "node":
+		return []program{node(program{name: name, path: words[0], args: args, sets: sets})}
 	}
 	return []program{{name: name, path: words[0], args: args, sets: sets}}
 }
@@ -262,6 +265,12 @@ func script(tool string, args, sets []string, dir string, depth int) []program {
 	if rest := after(args, "--"); len(rest) > 0 && len(out) > 0 {
 		last := &out[len(out)-1]
 		last.args = append(slices.Clip(last.args), rest...)
+	}
+	for _, when := range []string{"pre", "post"} {
+		for _, p := range programs(pkg.Scripts[when+name], dir, depth+1) {
+			p.hook = true
+			out = append(out, p)
+		}
 	}
 	return out
 }

@@ -16,25 +16,28 @@ func TestPrograms(t *testing.T) {
 	}
 	tests := map[string]string{
 		"go test ./...": "go test ./...",
-		"timeout -k 1 30 nice -n 5 pytest -q 'a b.py'":  "pytest -q a b.py",
-		"FOO=1 env BAR=2 python3 -X dev -m pytest x":    "pytest x",
-		"python -m unittest discover":                   "unittest discover",
-		"coverage run -m pytest -x":                     "pytest -x",
-		"bundle exec rspec spec":                        "rspec spec",
-		"npx --yes vitest run":                          "vitest run",
-		"uv run pytest":                                 "pytest",
-		"npm test":                                      "jest --ci; eslint .",
-		"npm test -- --fix":                             "jest --ci; eslint . --fix",
-		"yarn unit":                                     "jest --ci",
-		"npm run loop":                                  "npm run loop",
-		"npm run nosuch":                                "npm run nosuch",
-		"bash -c 'cargo test'":                          "cargo test",
-		"cd sub && mocha | tee log; true":               "mocha; tee log; true",
-		"for f in *.js; do node $f; done":               "node \x00",
-		"echo \"pytest\"":                               "echo pytest",
-		"if":                                            "",
-		"./node_modules/.bin/jest":                      "jest",
-		"bun test":                                      "bun test",
+		"timeout -k 1 30 nice -n 5 pytest -q 'a b.py'": "pytest -q a b.py",
+		"FOO=1 env BAR=2 python3 -X dev -m pytest x":   "pytest x",
+		"python -m unittest discover":                  "unittest discover",
+		"coverage run -m pytest -x":                    "pytest -x",
+		"bundle exec rspec spec":                       "rspec spec",
+		"npx --yes vitest run":                         "vitest run",
+		"uv run pytest":                                "pytest",
+		"npm test":                                     "jest --ci; eslint .",
+		"npm test -- --fix":                            "jest --ci; eslint . --fix",
+		"yarn unit":                                    "jest --ci",
+		"npm run loop":                                 "npm run loop",
+		"npm run nosuch":                               "npm run nosuch",
+		"bash -c 'cargo test'":                         "cargo test",
+		"cd sub && mocha | tee log; true":              "mocha; tee log; true",
+		"for f in *.js; do node $f; done":              "node \x00",
+		"echo \"pytest\"":                              "echo pytest",
+		"if":                                           "",
+		"./node_modules/.bin/jest":                     "jest",
+		"bun test":                                     "bun test",
+		"node -r x --experimental-vm-modules node_modules/jest/bin/jest.js a.js": "jest a.js",
+		"node ../../node_modules/.bin/mocha --parallel":                          "mocha --parallel",
+		"node test/run.js": "node test/run.js",
 		"pnpm exec playwright test --project 'x y' 2>1": "playwright test --project x y",
 	}
 	for command, want := range tests {
@@ -44,6 +47,36 @@ func TestPrograms(t *testing.T) {
 		}
 		if g := strings.Join(got, "; "); g != want {
 			t.Errorf("%s: %q, want %q", command, g, want)
+		}
+	}
+}
+
+// Scripts that npm runs around the one that was asked for are told, but no channel is for them.
+func TestProgramsAroundScripts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pkg := `{"scripts":{"pretest":"npm ci","test":"jest"}}`
+	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(pkg), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range Programs("npm test -- -t x", dir) {
+		got = append(got, p.Name+" "+strings.Join(p.Args, " "))
+	}
+	if g := strings.Join(got, "; "); g != "jest -t x; npm ci" {
+		t.Error(g)
+	}
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		`cd "/a b/c" && A="/x y" pytest 'd e' > "$HOME/out"`: "cd|/a b/c|/x y|pytest|d e|/home/u/out",
+		`cd ~/p\ q; ls ~ "~/r" ${HOME}/s $OTHER`:             "cd|/home/u/p q|ls|/home/u|~/r|/home/u/s",
+		`if`:                                                 "if",
+	} {
+		if got := strings.Join(Words(command, "/home/u"), "|"); got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
 		}
 	}
 }

@@ -183,7 +183,9 @@ func (c *Channel) Read() Evidence {
 	for _, p := range c.parts {
 		e := p.read(c, p)
 		if p.guard {
-			sum.Exits = append(sum.Exits, e.Exits...)
+			if p.sure { // behind a script, programs may well end themselves
+				sum.Exits = append(sum.Exits, e.Exits...)
+			}
 			continue
 		}
 		if !e.Started {
@@ -248,7 +250,7 @@ func (r *Result) Apply(e Evidence) {
 	case r.State == StatePassed && len(e.Failed) > 0:
 		r.State = StateFailed
 		r.Notes = append(r.Notes, "the text reads as passed, the runner's own report names failures")
-	case r.State == StatePassed && ran == 0 && (named || len(e.Empty) > 0 || e.Planned != nil && *e.Planned == 0):
+	case r.State == StatePassed && ran == 0 && (named || e.Planned == nil && len(e.Empty) > 0 || e.Planned != nil && *e.Planned == 0):
 		r.State = StateNoTests
 		r.Notes = append(r.Notes, "the runner's own report names no test that ran")
 	case r.State == StatePassed && e.Planned != nil && named && ran+len(e.Skipped) < *e.Planned:

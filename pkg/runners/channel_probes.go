@@ -20,28 +20,67 @@ type probe struct {
 	// attach writes what the probe needs and sets variables; it may decide that
 	// the environment stands against it and do nothing.
 	attach func(c *Channel, progs []program) error
+	// sure says that a program that fits reports for certain; nil: always.
+	sure func(program) bool
+	// harmless: it may be set for a command that hides what it starts, because nothing
+	// changes where the runner is not there or the variables do not get to it.
+	harmless bool
 }
 
 // probes is the table of side channels.
 func probes() []probe {
 	return []probe{
-		{"node guard", isNode, attachGuard},
-		{"node:test", isNodeTest, attachNodeTest},
-		{"mocha", func(p program) bool { return p.name == "mocha" && !p.assigns("MOCHA_OPTIONS") }, attachMocha},
-		{"playwright", func(p program) bool {
+		{name: "node guard", fits: isNode, attach: attachGuard, harmless: true},
+		{name: "node:test", fits: isNodeTest, attach: attachNodeTest, sure: func(p program) bool { return p.has("--test") || p.speaksOf("node:test") }},
+		{name: "mocha", fits: func(p program) bool { return p.name == "mocha" && !p.assigns("MOCHA_OPTIONS") }, attach: attachMocha, harmless: true},
+		{name: "playwright", fits: func(p program) bool {
 			return p.name == "playwright" && len(p.args) > 0 && p.args[0] == "test" && !p.assigns("PW_TEST_REPORTER")
-		}, attachPlaywright},
-		{"pytest", isPytest, attachPytest},
-		{"unittest", isUnittest, attachUnittest},
-		{"go test", isGoTest, attachGo},
-		{"cargo test", isCargoTest, attachCargo},
-		{"rspec", func(p program) bool { return p.name == "rspec" && !p.assigns("SPEC_OPTS") }, attachRspec},
-		{"googletest", func(p program) bool {
+		}, attach: attachPlaywright},
+		{name: "pytest", fits: isPytest, attach: attachPytest, harmless: true},
+		{name: "unittest", fits: isUnittest, attach: attachUnittest, sure: func(p program) bool { return p.name == "unittest" || p.speaksOf("unittest") }, harmless: true},
+		{name: "go test", fits: isGoTest, attach: attachGo, harmless: true},
+		{name: "cargo test", fits: isCargoTest, attach: attachCargo, harmless: true},
+		{name: "rspec", fits: func(p program) bool { return p.name == "rspec" && !p.assigns("SPEC_OPTS") }, attach: attachRspec, harmless: true},
+		{name: "googletest", fits: func(p program) bool {
 			return strings.Contains(p.path, "/") && !p.assigns("GTEST_OUTPUT") && !p.has("--gtest_output")
-		}, attachGtest},
-		{"ctest", func(p program) bool { return p.name == "ctest" }, attachCtest},
-		{"prove", func(p program) bool { return p.name == "prove" && !p.assigns("PERL_TEST_HARNESS_DUMP_TAP") }, attachProve},
+		}, attach: attachGtest, sure: func(program) bool { return false }, harmless: true}, // any program may be one
+		{name: "ctest", fits: func(p program) bool { return p.name == "ctest" }, attach: attachCtest},
+		{name: "prove", fits: func(p program) bool { return p.name == "prove" && !p.assigns("PERL_TEST_HARNESS_DUMP_TAP") }, attach: attachProve, harmless: true},
 	}
+}
+
+// plainPrograms start no test runner, or one that our variables do not get to.
+var plainPrograms = strings.Fields("cd pushd popd echo printf test [ true false : export set unset exit wait trap ulimit umask source read local mkdir rmdir rm cp mv ln ls cat grep egrep fgrep " +
+	"sed awk sort uniq diff cmp touch head tail wc tr cut tee sleep chmod find basename dirname date mktemp pwd which git tar unzip curl docker podman ssh " +
+	"gcc cc clang g++ c++ clang++ rustc tsc eslint prettier ruff mypy")
+
+// hides says that a program may start test runners that the command does not name.
+func hides(p program) bool {
+	switch {
+	case p.name == "node":
+		return !p.has("--test")
+	case slices.Contains(nodePrograms, p.name), slices.Contains(plainPrograms, p.name):
+		return false
+	case p.name == "go" || p.name == "cargo":
+		return len(p.args) > 0 && p.args[0] == "run"
+	}
+	return !slices.Contains([]string{"pytest", "py.test", "unittest", "gotestsum", "rspec", "ctest", "prove"}, p.name)
+}
+
+// speaksOf says that a word stands in the file that an interpreter is given.
+func (p program) speaksOf(word string) bool {
+	for _, a := range p.args {
+		if strings.HasPrefix(a, "-") {
+			continue
+		}
+		file := a
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(p.dir, a)
+		}
+		b, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(b), word)
+	}
+	return false
 }
 
 // nodePrograms run JavaScript in node, so that a hook can be loaded.
@@ -59,18 +98,22 @@ func attachGuard(c *Channel, progs []program) error {
 		switch {
 		case p.name == "jest" && jestFits(p):
 			marks["JEST"] = c.report("jest.json")
-			c.parts = append(c.parts, part{"jest", false, c.report("jest.json"), readJest})
+			c.parts = append(c.parts, part{name: "jest", file: c.report("jest.json"), read: readJest})
 		case p.name == "vitest" && vitestFits(p, p.dir):
 			marks["VITEST"] = c.report("vitest.json")
-			c.parts = append(c.parts, part{"vitest", false, c.report("vitest.json"), readJest})
+			c.parts = append(c.parts, part{name: "vitest", file: c.report("vitest.json"), read: readJest})
 		}
+	}
+	if !c.sure {
+		marks["JEST"] = c.report("jest.json")
+		c.parts = append(c.parts, part{name: "jest", file: marks["JEST"], read: readJest})
 	}
 	path, err := c.write("node_guard.cjs", marks)
 	if err != nil {
 		return err
 	}
 	c.add("NODE_OPTIONS", "--require="+path)
-	c.parts = append(c.parts, part{"node guard", true, marks["REPORT"], readEvents})
+	c.parts = append(c.parts, part{name: "node guard", guard: true, file: marks["REPORT"], read: readEvents})
 	return nil
 }
 
@@ -138,7 +181,7 @@ func attachNodeTest(c *Channel, progs []program) error {
 	}
 	report := c.report("node-test.jsonl")
 	c.add("NODE_OPTIONS", "--test-reporter="+usual+" --test-reporter-destination=stdout --test-reporter="+path+" --test-reporter-destination="+report)
-	c.parts = append(c.parts, part{"node:test", false, report, readEvents})
+	c.parts = append(c.parts, part{name: "node:test", file: report, read: readEvents})
 	return nil
 }
 
@@ -179,7 +222,7 @@ func attachMocha(c *Channel, _ []program) error {
 		return err
 	}
 	c.add("MOCHA_OPTIONS", "--require "+path)
-	c.parts = append(c.parts, part{"mocha", false, report, readEvents})
+	c.parts = append(c.parts, part{name: "mocha", file: report, read: readEvents})
 	return nil
 }
 
@@ -193,7 +236,7 @@ func attachPlaywright(c *Channel, _ []program) error {
 		return err
 	}
 	c.env["PW_TEST_REPORTER"] = path
-	c.parts = append(c.parts, part{"playwright", false, report, readEvents})
+	c.parts = append(c.parts, part{name: "playwright", file: report, read: readEvents})
 	return nil
 }
 
@@ -207,8 +250,10 @@ func attachPytest(c *Channel, _ []program) error {
 		return err
 	}
 	c.prepend("PYTHONPATH", c.dir)
-	c.add("PYTEST_ADDOPTS", "-p legwork_pytest_probe")
-	c.parts = append(c.parts, part{"pytest", false, report, readEvents})
+	if c.sure {
+		c.add("PYTEST_ADDOPTS", "-p legwork_pytest_probe")
+	} // else sitecustomize adds it, which is there only when the plug-in is
+	c.parts = append(c.parts, part{name: "pytest", file: report, read: readEvents})
 	return nil
 }
 
@@ -221,13 +266,17 @@ func isUnittest(p program) bool {
 
 func attachUnittest(c *Channel, _ []program) error {
 	report := c.report("unittest.jsonl")
-	if _, err := c.write("sitecustomize.py", map[string]string{"REPORT": report}); err != nil {
+	hook := ""
+	if slices.ContainsFunc(c.parts, func(p part) bool { return p.name == "pytest" && !p.sure }) {
+		hook = "-p legwork_pytest_probe"
+	}
+	if _, err := c.write("sitecustomize.py", map[string]string{"REPORT": report, "PYTEST": hook}); err != nil {
 		return err
 	}
 	if !strings.HasPrefix(c.env["PYTHONPATH"], c.dir) {
 		c.prepend("PYTHONPATH", c.dir)
 	}
-	c.parts = append(c.parts, part{"unittest", false, report, readEvents})
+	c.parts = append(c.parts, part{name: "unittest", file: report, read: readEvents})
 	return nil
 }
 
@@ -265,7 +314,7 @@ func attachGo(c *Channel, _ []program) error {
 		return err
 	}
 	c.add("GOFLAGS", "-exec="+path)
-	c.parts = append(c.parts, part{"go test", false, report, readWrapper})
+	c.parts = append(c.parts, part{name: "go test", file: report, read: readWrapper})
 	return nil
 }
 
@@ -331,7 +380,7 @@ func attachCargo(c *Channel, _ []program) error {
 	for _, t := range triples {
 		c.env["CARGO_TARGET_"+t+"_RUNNER"] = path
 	}
-	c.parts = append(c.parts, part{"cargo test", false, report, readWrapper})
+	c.parts = append(c.parts, part{name: "cargo test", file: report, read: readWrapper})
 	return nil
 }
 
@@ -364,7 +413,7 @@ func attachRspec(c *Channel, _ []program) error {
 		return err
 	}
 	c.add("SPEC_OPTS", "--require "+path)
-	c.parts = append(c.parts, part{"rspec", false, report, readEvents})
+	c.parts = append(c.parts, part{name: "rspec", file: report, read: readEvents})
 	return nil
 }
 
@@ -374,7 +423,7 @@ func attachGtest(c *Channel, _ []program) error {
 	}
 	dir := c.report("gtest")
 	c.env["GTEST_OUTPUT"] = "json:" + dir + "/"
-	c.parts = append(c.parts, part{"googletest", false, dir, readGtest})
+	c.parts = append(c.parts, part{name: "googletest", file: dir, read: readGtest})
 	return nil
 }
 
@@ -384,7 +433,7 @@ func attachProve(c *Channel, _ []program) error {
 	}
 	dir := c.report("prove")
 	c.env["PERL_TEST_HARNESS_DUMP_TAP"] = dir
-	c.parts = append(c.parts, part{"prove", false, dir, readProve})
+	c.parts = append(c.parts, part{name: "prove", file: dir, read: readProve})
 	return nil
 }
 
@@ -406,6 +455,6 @@ func attachCtest(c *Channel, progs []program) error {
 		}
 	}
 	c.begun = time.Now()
-	c.parts = append(c.parts, part{"ctest", false, filepath.Join(dir, "Testing", "Temporary", "LastTest.log"), readCtest})
+	c.parts = append(c.parts, part{name: "ctest", file: filepath.Join(dir, "Testing", "Temporary", "LastTest.log"), read: readCtest})
 	return nil
 }

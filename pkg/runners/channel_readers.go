@@ -9,49 +9,57 @@ import (
 	"time"
 )
 
-// readJest reads the JSON report of jest, which vitest writes too. The hook
-// notes that the runner began; without a report it did not end.
+// readJest reads the JSON reports of jest, which vitest writes too, one for each run.
+// The hook notes that a runner began; one without a report did not end.
 func readJest(c *Channel, p part) Evidence {
 	e := Evidence{Channel: p.name}
+	begun := 0
 	for _, v := range events(c.report("node.jsonl")) {
-		e.Started = e.Started || v.Kind == "start"
+		if v.Kind == "start" {
+			begun++
+		}
 	}
-	b, err := os.ReadFile(p.file)
-	if err != nil {
-		return e
-	}
-	var rep struct {
-		Total       *int `json:"numTotalTests"`
-		TestResults []struct {
-			Name       string `json:"name"`
-			Assertions []struct {
-				Ancestors []string `json:"ancestorTitles"`
-				Title     string   `json:"title"`
-				Status    string   `json:"status"`
-			} `json:"assertionResults"`
-		} `json:"testResults"`
-	}
-	if json.Unmarshal(b, &rep) != nil || rep.Total == nil {
-		return e
-	}
-	e.Started, e.Finished, e.Planned = true, true, rep.Total
-	e.Passed = []string{}
-	for _, f := range rep.TestResults {
-		for _, a := range f.Assertions {
-			id := strings.Join(append(a.Ancestors, a.Title), " > ")
-			switch a.Status {
-			case "passed":
-				e.Passed = append(e.Passed, id)
-			case "failed":
-				e.Failed = append(e.Failed, id)
-			default:
-				e.Skipped = append(e.Skipped, id)
+	e.Started = begun > 0
+	files, _ := filepath.Glob(p.file + ".*") // the pattern is well formed
+	for _, f := range files {
+		var rep struct {
+			Total       *int `json:"numTotalTests"`
+			TestResults []struct {
+				Name       string `json:"name"`
+				Assertions []struct {
+					Ancestors []string `json:"ancestorTitles"`
+					Title     string   `json:"title"`
+					Status    string   `json:"status"`
+				} `json:"assertionResults"`
+			} `json:"testResults"`
+		}
+		b, err := os.ReadFile(f)
+		if err != nil || json.Unmarshal(b, &rep) != nil || rep.Total == nil {
+			continue
+		}
+		begun--
+		e.Started, e.Planned = true, new(val(e.Planned)+*rep.Total)
+		if e.Passed == nil {
+			e.Passed = []string{}
+		}
+		for _, f := range rep.TestResults {
+			for _, a := range f.Assertions {
+				id := strings.Join(append(a.Ancestors, a.Title), " > ")
+				switch a.Status {
+				case "passed":
+					e.Passed = append(e.Passed, id)
+				case "failed":
+					e.Failed = append(e.Failed, id)
+				default:
+					e.Skipped = append(e.Skipped, id)
+				}
+			}
+			if len(f.Assertions) == 0 {
+				e.Empty = append(e.Empty, c.rel(f.Name))
 			}
 		}
-		if len(f.Assertions) == 0 {
-			e.Empty = append(e.Empty, c.rel(f.Name))
-		}
 	}
+	e.Finished = e.Planned != nil && begun <= 0
 	return e
 }
 

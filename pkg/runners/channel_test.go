@@ -294,6 +294,48 @@ func TestAttachRefuses(t *testing.T) {
 	}
 }
 
+// A command that hides what it starts gets the harmless channels, which nobody may count on.
+func TestAttachHidden(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("side channels are not attached on Windows")
+	}
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"test_plain.py": "print('ok')\n", "test_unit.py": "import unittest\n", "plain.js": "\n", "tested.js": "require('node:test');\n"})
+	for _, tt := range []struct {
+		command    string
+		gate       bool
+		want, sure bool
+	}{
+		{"make test", true, true, false},
+		{"./t.sh", true, true, false},
+		{"sh t.sh && rake", true, true, false},
+		{"make test", false, false, false},
+		{"cd x && grep -q a b", true, false, false},
+		{"node --test", true, false, true},
+		{"node plain.js", true, true, false},
+		{"node tested.js", true, true, true},
+		{"python3 test_plain.py", true, true, false},
+		{"python3 test_unit.py", true, true, true},
+		{"go test ./...", true, false, true},
+	} {
+		c, err := runners.Attach(runners.Setup{Command: tt.command, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Temp: t.TempDir(), Gate: tt.gate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := strings.Join(c.Env(), "\n")
+		if got := strings.Contains(env, "SPEC_OPTS"); got != tt.want || c.Sure() != tt.sure {
+			t.Errorf("%s (gate %v): sure %v, hidden channels %v, %v", tt.command, tt.gate, c.Sure(), got, c.Attached())
+		}
+		if tt.want && strings.Contains(env, "PYTEST_ADDOPTS") {
+			t.Errorf("%s: a pytest that loses PYTHONPATH could not load the plug-in:\n%s", tt.command, env)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // What the user has set stays.
 func TestAttachKeepsEnvironment(t *testing.T) {
 	t.Parallel()
@@ -331,6 +373,7 @@ func TestApply(t *testing.T) {
 		{"end", runners.StatePassed, runners.Evidence{Started: true, Finished: true, Passed: []string{"a"}}, runners.StatePassed},
 		{"failures in the report", runners.StatePassed, runners.Evidence{Started: true, Finished: true, Passed: []string{"a"}, Failed: []string{"b"}}, runners.StateFailed},
 		{"nothing planned", runners.StatePassed, runners.Evidence{Started: true, Finished: true, Planned: &zero}, runners.StateNoTests},
+		{"one of several binaries is empty", runners.StatePassed, runners.Evidence{Started: true, Finished: true, Planned: &two, Empty: []string{"other"}}, runners.StatePassed},
 		{"some missing", runners.StatePassed, runners.Evidence{Started: true, Finished: true, Planned: &two, Passed: []string{"a"}}, runners.StateDidNotFinish},
 		{"failed stays", runners.StateFailed, runners.Evidence{Started: true, Finished: true, Passed: []string{"a"}}, runners.StateFailed},
 		{"exit in one file", runners.StatePassed, runners.Evidence{Started: true, Finished: true, Passed: []string{"a"}, Empty: []string{"b.js"}, Exits: []string{"exit(0) from x.js:1:1"}}, runners.StateDidNotFinish},

@@ -44,11 +44,12 @@ try {
   const inside = (pkg) => script.includes('/node_modules/' + pkg + '/') || name === pkg || name === pkg + '.js' || name === pkg + '.mjs';
   const jest = @JEST@;
   const vitest = @VITEST@;
-  if (jest && inside('jest') && !process.env.JEST_WORKER_ID) {
-    process.argv.push('--json', '--outputFile=' + jest);
+  const other = /^(?:--(?:json|outputFile|watch|watchAll|listTests|showConfig|init|version|help|clearCache)(?:=.*)?|-h)$/;
+  if (jest && inside('jest') && !process.env.JEST_WORKER_ID && !process.argv.slice(2).some((a) => other.test(a))) {
+    process.argv.push('--json', '--outputFile=' + jest + '.' + process.pid);
     write({ e: 'start', tool: 'jest' });
   } else if (vitest && inside('vitest') && !process.env.VITEST_WORKER_ID) {
-    process.argv.push('--reporter=default', '--reporter=json', '--outputFile.json=' + vitest);
+    process.argv.push('--reporter=default', '--reporter=json', '--outputFile.json=' + vitest + '.' + process.pid);
     write({ e: 'start', tool: 'vitest' });
   }
 } catch { /* as above */ }

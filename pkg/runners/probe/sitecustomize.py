@@ -56,10 +56,16 @@ def _probe():
     unittest.TestResult.stopTest = stop_noted
 
 
+def _pytest(options):
+    if options and any(os.path.basename(a) in ("pytest", "py.test") for a in _argv[1:]):
+        os.environ["PYTEST_ADDOPTS"] = (os.environ.get("PYTEST_ADDOPTS", "") + " " + options).strip()
+
+
 try:
     _argv = getattr(sys, "orig_argv", sys.argv)
     if any("unittest" in a or "test" in os.path.basename(a) for a in _argv[1:]):
         _probe()
+    _pytest(@PYTEST@)
 except Exception:
     pass
 
