@@ -138,3 +138,19 @@ func TestRemarks(t *testing.T) {
 		t.Errorf("%s", res.Text())
 	}
 }
+
+// The keys of an exported object are names; their arguments and bodies are not.
+func TestExportedObject(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"module.exports = { slug() { throw new Error('x') } }":                                              "slug",
+		"module.exports = {\n  slug(text, by = ',') {\n    const a = 1, b = 2\n    return f(a, b)\n  },\n}": "slug",
+		"exports = module.exports = { a, b: 1, async c() {}, get d() { return { e: 1 } }, *f() {} }":        "a b c d f",
+		"export { g, h as i }": "g i",
+	} {
+		names, _ := exported(masked(javascript(), text))
+		if got := strings.Join(slices.Sorted(maps.Keys(names)), " "); got != want {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}

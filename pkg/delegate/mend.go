@@ -135,7 +135,12 @@ func exported(code string) (names map[string]bool, whole bool) {
 	for _, m := range regexp.MustCompile(`(?:^|[^\w.$])(?:module\.)?exports\.([\w$]+)\s*=[^=]`).FindAllStringSubmatch(code, -1) {
 		names[m[1]] = true
 	}
-	for _, m := range regexp.MustCompile(`(?:\bexport|\bmodule\.exports\s*=|[^.\w]exports\s*=)\s*\{([^}]*)\}?`).FindAllStringSubmatch(code, -1) {
+	for _, m := range regexp.MustCompile(`(?:\bmodule\.exports\s*=|[^.\w]exports\s*=)\s*\{`).FindAllStringIndex(code, -1) {
+		for _, name := range objectKeys(code[m[1]:]) {
+			names[name] = true
+		}
+	}
+	for _, m := range regexp.MustCompile(`\bexport\s*\{([^}]*)\}?`).FindAllStringSubmatch(code, -1) {
 		for item := range strings.SplitSeq(m[1], ",") {
 			f := strings.FieldsFunc(item, func(r rune) bool { return strings.ContainsRune(" \t\r\n:", r) })
 			switch {
@@ -150,6 +155,32 @@ func exported(code string) (names map[string]bool, whole bool) {
 	}
 	whole = whole || regexp.MustCompile(`\bexport\s+default\b|\bmodule\.exports\s*=\s*[^{\s=]`).MatchString(code)
 	return names, whole
+}
+
+// objectKeys are the names of an object literal in masked code, from behind its opening brace: properties, methods
+// and shorthands, not what stands inside of them.
+func objectKeys(code string) (keys []string) {
+	key := regexp.MustCompile(`^\s*(?:(?:async|get|set)\s+)?\*?\s*([\w$]+)\s*(?:[(:,}]|$)`)
+	depth, fresh := 0, true
+	for i := 0; i < len(code); i++ {
+		if depth == 0 && fresh {
+			if m := key.FindStringSubmatch(code[i:]); m != nil {
+				keys = append(keys, m[1])
+			}
+			fresh = false
+		}
+		switch code[i] {
+		case '{', '(', '[':
+			depth++
+		case '}', ')', ']':
+			if depth--; depth < 0 {
+				return keys
+			}
+		case ',':
+			fresh = depth == 0
+		}
+	}
+	return keys
 }
 
 // exportsLast moves an export behind the class, const or let that it names: before it, the name is dead.
