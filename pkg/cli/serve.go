@@ -18,7 +18,7 @@ import (
 )
 
 // version is the plugin's; `make bump` and `make release` write it here and into the manifests.
-var version = "0.1.0"
+var version = "0.1.1"
 
 // source is the commit that the binaries of a release were built from, in full; the release build sets it.
 var source string
